@@ -1,0 +1,86 @@
+package arch
+
+const module = "github.com/botix-pro/sdk-go"
+
+// The modules of others that our packages build on. docs/dependencies.md says
+// why each is here.
+const (
+	backoff = "github.com/cenkalti/backoff/v4"
+	uuid    = "github.com/google/uuid"
+)
+
+// rows is the import table. It is read from the bottom of the module to its
+// top, and a row may name only packages of the rows above it: nothing imports
+// upward. What is not listed is not allowed; the standard library always is.
+// Tests may import more than the package they test.
+//
+// A new package fails the test until it has a row here, which is the moment to
+// decide where it belongs. A row whose package is gone fails it too.
+var rows = []row{
+	{pkg: "internal/arch"},
+	{pkg: "internal/memnet"},
+
+	// When to try again, and what an attempt proved. Useful without the client.
+	{pkg: "retry", outside: []string{backoff}},
+
+	// One exchange; then an operation as attempts, where the invariants meet.
+	{pkg: "internal/rest", ours: []string{"retry"}},
+	{pkg: "internal/call", ours: []string{"retry", "internal/rest"}, outside: []string{backoff, uuid}},
+
+	{pkg: "botix", ours: []string{"retry", "internal/rest", "internal/call"}, outside: []string{uuid}},
+	{pkg: "botix/botixtest", ours: []string{"internal/memnet"}},
+
+	// Whole programs. An example is written as a user would write it, so none
+	// may reach into internal/.
+	{pkg: "examples/...", ours: []string{"retry", "botix", "botix/botixtest"}},
+	{pkg: "cmd/...", ours: []string{"retry", "botix", "botix/botixtest"}},
+}
+
+// promises say what somebody who imports one package compiles with it, however
+// deep the imports go. The rows could keep to each of these and, after an edit
+// far below, no longer add up to them; these lines are to be edited last.
+var promises = []promise{
+	{
+		pkg:   "internal/memnet",
+		never: []string{"..."},
+		why:   "botixtest is built on it",
+	},
+	{
+		pkg:   "botix/botixtest",
+		never: []string{"botix", "retry", "internal/rest", "internal/call", "ledger/..."},
+		why:   "a sandbox that shared code with the client would share its mistakes and could not contradict it",
+	},
+	{
+		pkg:     "retry",
+		outside: []string{backoff},
+		never:   []string{"..."},
+		why:     "it serves any HTTP client, not only ours",
+	},
+	{
+		pkg:     "botix",
+		outside: []string{backoff, uuid},
+		never:   []string{"botix/botixtest", "botix/partner", "ledger/sqlite", "ledger/postgres"},
+		why:     "who only calls the API compiles no sandbox and no database driver, and partner credentials stay out of reach",
+	},
+	{
+		pkg:   "webhookverify",
+		never: []string{"..."},
+		why:   "a receiver of webhooks compiles the standard library and nothing else",
+	},
+	{
+		pkg:   "ledger",
+		never: []string{"botix/...", "retry", "internal/rest", "internal/call", "ledger/sqlite", "ledger/postgres"},
+		why:   "the meaning of operations knows no driver and no HTTP",
+	},
+}
+
+// announced are packages that a promise already names though they are not
+// written. When one arrives, the test asks to take it off this list and to give
+// it a row.
+var announced = []string{
+	"webhookverify",
+	"ledger",
+	"ledger/sqlite",
+	"ledger/postgres",
+	"botix/partner",
+}
