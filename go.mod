@@ -1,0 +1,8 @@
+module github.com/botix-pro/sdk-go
+
+go 1.26
+
+require (
+	github.com/cenkalti/backoff/v4 v4.3.0 // indirect
+	github.com/google/uuid v1.6.0 // indirect
+)

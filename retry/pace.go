@@ -1,0 +1,345 @@
+package retry
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Mode says how a [Pacer] spends a window.
+type Mode uint8
+
+// Modes of a [Pacer].
+const (
+	// Even spreads what remains over the time that is left: the next call
+	// starts one gap after the previous one, and the gap follows every answer.
+	// A client that asks for less than its share never waits.
+	Even Mode = iota
+
+	// Greedy starts calls as fast as they come while the window has room.
+	Greedy
+
+	// Strict is the rule of the BOTIX articles: as fast as they come, and below
+	// Reserve remaining wait for the reset. The reserve is never spent.
+	Strict
+
+	// Off starts every call at once.
+	Off
+)
+
+// Priority orders the callers that wait.
+type Priority uint8
+
+// Priorities. An interactive caller overtakes all batch callers; within one
+// priority the first to come is the first to go. A steady stream of interactive
+// calls above the limit keeps batch calls waiting.
+const (
+	Interactive Priority = iota
+	Batch
+)
+
+// Pace configures a [Pacer]. Its zero value is the even pace with the defaults.
+type Pace struct {
+	// Mode says how a window is spent. Default [Even].
+	Mode Mode
+
+	// Reserve is how many of a window's last calls are left to other users of
+	// the key for as long as possible: they are released one at a time, each
+	// after the answer to the call before, and in mode Even not before the
+	// window is about to end. Default 5; NoReserve for none.
+	Reserve int
+
+	// MaxWait is the longest pause the server can impose, by Retry-After or by a
+	// window that is spent. A longer one is no pause but the end of the day's
+	// quota or the like: every caller gets a [*WaitError] at once. Default 60 s.
+	MaxWait time.Duration
+}
+
+// NoReserve as [Pace.Reserve] leaves nothing to others.
+const NoReserve = -1
+
+// Validate reports a field that makes no sense.
+func (c Pace) Validate() error {
+	switch {
+	case c.Mode > Off:
+		return errors.New("retry: Pace.Mode is unknown")
+	case c.Reserve < NoReserve:
+		return errors.New("retry: Pace.Reserve is negative")
+	case c.MaxWait < 0:
+		return errors.New("retry: Pace.MaxWait is negative")
+	}
+	return nil
+}
+
+// Pacer starts the calls of one API key so that the server's limit is used and
+// not hit. It believes what the X-RateLimit headers say, corrected by the
+// server's own clock, and shares it among all goroutines: make one for each key.
+//
+// Before the first answer, after a refusal and after a window that was spent,
+// nothing is known; then one call goes ahead as a probe and the others wait for
+// its answer, so that neither a start nor a reset sets off a herd. A probe that
+// takes longer than a second is joined by one more, then two, four, and so on.
+// A server that sends no limits costs the wait for one answer, once.
+//
+// A Pacer has no goroutine of its own and needs no closing. It is safe for
+// concurrent use. A nil *Pacer starts every call at once.
+type Pacer struct {
+	conf  Pace
+	epoch time.Time // zero of all moments below
+
+	mu      sync.Mutex
+	queue   queue
+	belief  belief
+	clock   clock
+	window  window
+	flight  flight
+	probe   probe
+	parked  park
+	grow    *BackOff      // pauses after refusals that name no time
+	struck  time.Duration // when the latest of these began
+	last    time.Duration // start of the latest call
+	overrun time.Duration // how long after its reset a window has been seen open
+	gap     time.Duration // latest spacing, for when the window's is not known
+}
+
+// belief is what a pacer may rely on.
+type belief uint8
+
+const (
+	nothing  belief = iota // probes only
+	noLimits               // the server sends no limits: all may go
+	headers                // window holds
+)
+
+// NewPacer makes a pacer, or reports what [Pace.Validate] does.
+func NewPacer(c Pace) (*Pacer, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	switch c.Reserve {
+	case 0:
+		c.Reserve = 5
+	case NoReserve:
+		c.Reserve = 0
+	}
+	if c.MaxWait == 0 {
+		c.MaxWait = 60 * time.Second
+	}
+	grow := Policy{Multiply: true, Base: min(time.Second, c.MaxWait), Cap: c.MaxWait}
+	return &Pacer{conf: c, epoch: time.Now(), grow: grow.NewBackOff()}, nil
+}
+
+// Acquire blocks until a call may start and returns its slot, which must be
+// ended by exactly one of [Slot.Answered], [Slot.Lost] and [Slot.Cancel]; what
+// comes after the first is ignored, so a deferred Cancel is safe.
+//
+// It returns [context.Cause] when ctx ends, and the next in line takes over. It
+// returns a [*WaitError] at once when, by what is known now, the wait would
+// outlast ctx's deadline or the server has closed for longer than
+// [Pace.MaxWait].
+func (p *Pacer) Acquire(ctx context.Context, prio Priority) (Slot, error) {
+	if ctx.Err() != nil {
+		return Slot{}, context.Cause(ctx)
+	}
+	if p == nil || p.conf.Mode == Off {
+		return Slot{}, nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	ahead := p.queue.ahead(prio)
+	if ahead == 0 && p.start(now) <= now {
+		return p.take(now), nil
+	}
+	if err := p.forbids(ctx, now, ahead); err != nil {
+		return Slot{}, err
+	}
+	w := p.queue.join(prio)
+	defer p.leave(w)
+	for {
+		p.wait(ctx, w)
+		if ctx.Err() != nil {
+			return Slot{}, context.Cause(ctx)
+		}
+		now = p.now()
+		first := p.queue.first() == w
+		if first && p.start(now) <= now {
+			return p.take(now), nil
+		}
+		if first || now < p.parked.until {
+			if err := p.forbids(ctx, now, 0); err != nil {
+				return Slot{}, err
+			}
+		}
+	}
+}
+
+// wait gives the lock away until w is woken, ctx ends or, if w is first in line,
+// its call may start.
+func (p *Pacer) wait(ctx context.Context, w *waiter) {
+	var alarm <-chan time.Time
+	if p.queue.first() == w {
+		now := p.now()
+		w.planned = p.start(now)
+		t := time.NewTimer(w.planned - now)
+		defer t.Stop()
+		alarm = t.C
+	}
+	p.mu.Unlock()
+	defer p.mu.Lock()
+	select {
+	case <-alarm:
+	case <-w.wake:
+	case <-ctx.Done():
+	}
+}
+
+// news wakes the first in line if its call may now start sooner than it planned.
+// One that has to wait longer finds out by itself.
+func (p *Pacer) news() {
+	if w := p.queue.first(); w != nil && p.start(p.now()) < w.planned {
+		w.signal()
+	}
+}
+
+// leave takes w out of the line and lets the next one look for itself.
+func (p *Pacer) leave(w *waiter) {
+	p.queue.drop(w)
+	if next := p.queue.first(); next != nil {
+		next.signal()
+	}
+}
+
+// forbids says why a caller with so many ahead of it must not wait.
+func (p *Pacer) forbids(ctx context.Context, now time.Duration, ahead int) error {
+	if now < p.parked.until {
+		return newWaitError(p.parked.until-now, p.parked.reason)
+	}
+	at := p.estimate(now, ahead)
+	if deadline, ok := ctx.Deadline(); ok && deadline.Sub(p.epoch) < at {
+		return newWaitError(at-now, WaitDeadline)
+	}
+	if p.belief == headers && p.left() <= 0 && p.clock.earliest(p.window.reset)-now > p.conf.MaxWait {
+		return newWaitError(p.end()-now, WaitCap)
+	}
+	return nil
+}
+
+// Expected estimates how long a new caller of this priority would wait now. It
+// is zero when the call could start at once, or when that depends on an answer
+// that is still under way.
+func (p *Pacer) Expected(prio Priority) time.Duration {
+	if p == nil || p.conf.Mode == Off {
+		return 0
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	if now < p.parked.until {
+		return p.parked.until - now
+	}
+	return p.estimate(now, p.queue.ahead(prio)) - now
+}
+
+// Rate returns what is known of the current window, all answers taken together:
+// the lowest Remaining of the latest window. Everything is unknown before the
+// first answer with limits.
+func (p *Pacer) Rate() Rate {
+	if p == nil {
+		return Rate{}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.window.rate()
+}
+
+func (p *Pacer) now() time.Duration { return time.Since(p.epoch) }
+
+// take starts a call. The slot remembers what Cancel must put back.
+func (p *Pacer) take(now time.Duration) Slot {
+	s := Slot{p: p, start: now, before: p.last, generation: p.flight.begin()}
+	if p.belief == nothing {
+		s.phase = p.probe.begin(now)
+	}
+	p.last = now
+	return s
+}
+
+// Slot is the right to start one call. Copies of a slot are the same slot only
+// until one of them is ended: keep one. Its methods are safe against use of the
+// pacer by others, not against concurrent use of one slot.
+type Slot struct {
+	p          *Pacer // nil once ended
+	start      time.Duration
+	before     time.Duration // start of the call before this one
+	generation uint32        // in flight
+	phase      uint32        // of the probe; 0: none
+}
+
+// Answered ends the slot of a call whose answer arrived, also one with status
+// 429: sent is when the request left (zero: when the slot was acquired), received
+// when the header of the answer was read (zero: now).
+func (s *Slot) Answered(status int, h http.Header, sent, received time.Time) {
+	p := s.p
+	if p == nil {
+		return
+	}
+	s.p = nil
+	if received.IsZero() {
+		received = time.Now()
+	}
+	if sent.IsZero() {
+		sent = p.epoch.Add(s.start)
+	}
+	rate := ParseRate(h, received)
+	asked, _ := After(h, received)
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := received.Sub(p.epoch)
+	p.probe.end(s.phase)
+	p.learn(s, status, rate, sent.Sub(p.epoch), now)
+	if status == http.StatusTooManyRequests {
+		p.refused(s, rate, asked, now)
+	} else if s.start >= p.struck {
+		p.grow.Reset()
+	}
+	p.news()
+}
+
+// Lost ends the slot of a call that may have left and brought no answer. It
+// counts as spent until the answer to a later call has told.
+func (s *Slot) Lost() {
+	p := s.p
+	if p == nil {
+		return
+	}
+	s.p = nil
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.probe.end(s.phase)
+	if p.belief == noLimits {
+		p.flight.end(s.generation)
+	}
+	p.news()
+}
+
+// Cancel ends the slot of a call of which nothing left: the next in line may have
+// it.
+func (s *Slot) Cancel() {
+	p := s.p
+	if p == nil {
+		return
+	}
+	s.p = nil
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.probe.end(s.phase)
+	p.flight.end(s.generation)
+	if p.last == s.start {
+		p.last = s.before
+	}
+	p.news()
+}

@@ -1,0 +1,96 @@
+package retry
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Rate is what the X-RateLimit headers of one answer said. Unknown is not zero:
+// each number has its own flag.
+type Rate struct {
+	Limit          int // calls in one window
+	Remaining      int // calls left in this window; a negative header reads as 0
+	LimitKnown     bool
+	RemainingKnown bool
+
+	// Reset is when the window ends, on the SERVER's clock, UTC. Zero: unknown.
+	Reset time.Time
+
+	// Date is when the answer was made, on the server's clock, in whole
+	// seconds, UTC. Zero: unknown. Reset − Date is a wait that a wrong local
+	// clock cannot spoil.
+	Date time.Time
+}
+
+// The headers as net/http spells them.
+const (
+	headerLimit     = "X-Ratelimit-Limit"
+	headerRemaining = "X-Ratelimit-Remaining"
+	headerReset     = "X-Ratelimit-Reset"
+)
+
+// ParseRate reads X-RateLimit-Limit, -Remaining and -Reset and the Date of an
+// answer whose header was read at received. It never fails: what cannot be read
+// stays unknown.
+//
+// The platform sends Reset in Unix seconds. Because others send the same header
+// in milliseconds, as seconds to go or as an RFC 3339 date, a value that makes no
+// sense as Unix seconds is read as what it looks like, and one that still lies
+// more than a day ahead is taken as unknown.
+func ParseRate(h http.Header, received time.Time) Rate {
+	var r Rate
+	r.Limit, r.LimitKnown = count(h.Get(headerLimit))
+	r.LimitKnown = r.LimitKnown && r.Limit > 0
+	r.Remaining, r.RemainingKnown = count(h.Get(headerRemaining))
+	reset := h.Get(headerReset)
+	if reset == "" {
+		return r
+	}
+	now := received
+	if d, ok := httpDate(h.Get("Date"), received); ok {
+		r.Date, now = d, d
+	}
+	r.Reset = moment(strings.TrimSpace(reset), now)
+	return r
+}
+
+// count reads a number of calls. A negative one is a spent window; a huge one is
+// cut where arithmetic stays safe on every platform.
+func count(v string) (n int, ok bool) {
+	n, err := strconv.Atoi(strings.TrimSpace(v))
+	return min(max(n, 0), 1_000_000_000), err == nil
+}
+
+const (
+	farthestReset = 24*time.Hour + time.Minute
+	smallestEpoch = 100_000_000 // March 1973; as seconds to go: three years
+)
+
+// moment reads a reset near now, or returns the zero time.
+func moment(v string, now time.Time) time.Time {
+	n, err := strconv.ParseInt(v, 10, 64)
+	var at time.Time
+	switch {
+	case err != nil:
+		at, err = time.Parse(time.RFC3339, v)
+		if err != nil {
+			return time.Time{}
+		}
+	case n < 0:
+		return time.Time{}
+	case n < smallestEpoch:
+		at = now.Add(time.Duration(n) * time.Second)
+	case n < smallestEpoch*1000:
+		at = time.Unix(n, 0)
+	case n < smallestEpoch*1_000_000:
+		at = time.UnixMilli(n)
+	default:
+		return time.Time{}
+	}
+	if at.Sub(now) > farthestReset {
+		return time.Time{}
+	}
+	return at.UTC()
+}

@@ -1,0 +1,71 @@
+package retry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Sleep pauses for d, or until ctx ends: then it returns [context.Cause] of ctx
+// at once. It leaves no timer behind. A context that has already ended is
+// reported even when d is zero or negative.
+func Sleep(ctx context.Context, d time.Duration) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if d <= 0 {
+		return nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// WaitReason says which bound a wait would have broken. The set is open.
+type WaitReason string
+
+// Reasons of a [WaitError].
+const (
+	WaitCap      WaitReason = "cap"       // the server asks for more than the policy allows
+	WaitDeadline WaitReason = "deadline"  // it would end after the context's deadline
+	WaitDayLimit WaitReason = "day limit" // another limit than the window's is spent, and it opens late
+)
+
+// WaitError reports a wait that was not begun because it would be too long.
+// Nothing was sent on account of it; the same call is welcome at Until.
+//
+// errors.Is(err, context.DeadlineExceeded) holds when the deadline of the
+// context is the reason.
+type WaitError struct {
+	Wait   time.Duration // how long to stay away, from now
+	Until  time.Time     // the same as a moment of the local clock, UTC
+	Reason WaitReason
+}
+
+func newWaitError(wait time.Duration, reason WaitReason) *WaitError {
+	return &WaitError{Wait: wait, Until: time.Now().Add(wait).UTC(), Reason: reason}
+}
+
+// Error names the wait, the moment and the bound.
+func (e *WaitError) Error() string {
+	until := e.Until.Format(time.RFC3339)
+	switch e.Reason {
+	case WaitDeadline:
+		return fmt.Sprintf("retry: next try in %v (at %s) would come after the context's deadline", e.Wait, until)
+	case WaitDayLimit:
+		return fmt.Sprintf("retry: limit spent, next try in %v (at %s)", e.Wait, until)
+	default:
+		return fmt.Sprintf("retry: next try in %v (at %s) is later than the policy waits", e.Wait, until)
+	}
+}
+
+// Is makes a wait that the context's deadline forbids look like the deadline.
+func (e *WaitError) Is(target error) bool {
+	return e.Reason == WaitDeadline && errors.Is(context.DeadlineExceeded, target)
+}
