@@ -1,0 +1,60 @@
+package botixtest
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// Deprecation says that this version of the API will go. Every answer carries it.
+type Deprecation struct {
+	Version     string    // default "1.0.0"
+	Sunset      time.Time // when the version goes. From then on, on the sandbox's clock, every call is 410 VERSION_SUNSET
+	Replacement string    // default "/public/v2"
+	KeepServing bool      // go on answering after the sunset
+
+	Standard bool      // send Deprecation (RFC 9745), Sunset (RFC 8594) and Link too
+	Since    time.Time // of the Deprecation header, default one year before Sunset
+	Link     string    // page about it, for the Link header, default none
+}
+
+// Notice is the platform's word to the integrator that is no deprecation: a quota nearly spent, a maintenance window.
+type Notice struct {
+	Information string // such as "trial_quota_80pct"
+	ExpiresAt   time.Time
+}
+
+// announce puts notices on the answer, or answers 410. It is called with Server.mu held.
+func (s *Server) announce(x *exchange) *Answer {
+	if n := s.config.Notice; n != nil {
+		x.header.Set("X-API-Notice",
+			fmt.Sprintf("information=%s; expires_at=%s", n.Information, n.ExpiresAt.UTC().Format(time.RFC3339)))
+	}
+	if s.config.Deprecation == nil {
+		return nil
+	}
+	d := *s.config.Deprecation
+	if d.Version == "" {
+		d.Version = "1.0.0"
+	}
+	if d.Replacement == "" {
+		d.Replacement = "/public/v2"
+	}
+	if d.Since.IsZero() {
+		d.Since = d.Sunset.AddDate(-1, 0, 0)
+	}
+	x.header.Set("X-API-Deprecation", fmt.Sprintf("version=%s; sunset=%s; replacement=%s",
+		d.Version, d.Sunset.UTC().Format(time.DateOnly), d.Replacement))
+	if d.Standard {
+		x.header.Set("Deprecation", fmt.Sprintf("@%d", d.Since.Unix()))
+		x.header.Set("Sunset", d.Sunset.UTC().Format(http.TimeFormat))
+		if d.Link != "" {
+			x.header.Set("Link", fmt.Sprintf("<%s>; rel=\"deprecation\"", d.Link))
+		}
+	}
+	if !d.KeepServing && !s.clock.Now().Before(d.Sunset) {
+		return refuseWith("VERSION_SUNSET", "this version of the API is gone",
+			map[string]any{"replacement": d.Replacement})
+	}
+	return nil
+}

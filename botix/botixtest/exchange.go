@@ -1,0 +1,191 @@
+package botixtest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+)
+
+// exchange is one request on its way through the sandbox.
+type exchange struct {
+	request *http.Request
+	body    []byte
+	op      *operation // nil: no such path
+	params  []string   // path parameters, in order
+	call    *Call      // its row in the journal
+	header  http.Header
+
+	key      *apiKey
+	project  *project
+	tookSlot bool
+	record   *keyRecord // claimed Idempotency-Key, while in flight
+	faults   []Fault
+	item     int // index of the bulk item being worked on, for the journal
+}
+
+const maxRequestBytes = 8 << 20
+
+// ServeHTTP answers one request. The order is the platform's: authentication, rate limit, idempotency, work, journal,
+// answer.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !s.enter() {
+		panic(http.ErrAbortHandler)
+	}
+	defer s.running.Done()
+
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequestBytes))
+	latency := s.latency() / 2
+	s.sleep(latency)
+	x := s.arrive(r, body)
+
+	var answer *Answer
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		answer = failure(http.StatusRequestEntityTooLarge, "VALIDATION_ERROR", "the body is too large", nil)
+	case err != nil: // the client broke off: half a request must have no effect
+		s.finish(x, nil, 0, "")
+		panic(http.ErrAbortHandler)
+	default:
+		answer = s.answer(x)
+	}
+	s.sleep(latency)
+	s.write(w, x, answer)
+}
+
+func (s *Server) latency() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.config.Latency
+}
+
+// arrive opens the journal's row.
+func (s *Server) arrive(r *http.Request, body []byte) *exchange {
+	op, params := find(r.Method, r.URL.EscapedPath())
+	sum := sha256.Sum256(body)
+	x := &exchange{request: r, body: body, op: op, params: params, header: make(http.Header, 8), item: -1}
+	header := r.Header.Clone()
+	header.Del("Authorization")
+	x.call = &Call{
+		At: time.Now(), ServerTime: s.clock.Now(),
+		Method: r.Method, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Host: r.Host, Header: header,
+		IdempotencyKey: r.Header.Get("Idempotency-Key"),
+		BodyLength:     len(body), BodyHash: hex.EncodeToString(sum[:]),
+	}
+	if op != nil {
+		x.call.Operation = op.id
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x.call.RequestID = s.uuid()
+	s.journal.open(x.call)
+	return x
+}
+
+// answer decides the answer and does the work. Server.mu is taken in short steps: waits happen between them.
+func (s *Server) answer(x *exchange) *Answer {
+	if refused := s.enterAPI(x); refused != nil {
+		return refused
+	}
+	x.faults = s.script.pick(*x.call)
+	for _, f := range x.faults {
+		if f.instead != nil || f.cut != cutNone && f.stage == beforeWork {
+			return s.instead(x)
+		}
+	}
+	if x.op == nil {
+		return refuse("NOT_FOUND", "there is no such path")
+	}
+	if known := s.begin(x); known != nil {
+		s.waitBefore(x)
+		return s.alter(x, known)
+	}
+	defer s.end(x)
+	s.waitBefore(x)
+	return s.alter(x, s.work(x))
+}
+
+// enterAPI is everything that comes before the request is looked at: who asks, may they, how often, is the API there.
+func (s *Server) enterAPI(x *exchange) *Answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if refused := s.authenticate(x); refused != nil {
+		return refused
+	}
+	x.call.APIKeyID = x.key.id
+	s.journal.count(x.call)
+	if refused := s.authorize(x); refused != nil {
+		return refused
+	}
+	if refused := s.admit(x); refused != nil {
+		return refused
+	}
+	return s.announce(x)
+}
+
+// work executes the operation and keeps its answer under the key, in one step that nothing can interrupt: as a database
+// transaction would.
+func (s *Server) work(x *exchange) *Answer {
+	if x.op.id == "webhooksTest" {
+		return x.op.do(s, x) // delivers while the client waits, so it takes Server.mu by itself
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	answer := x.op.do(s, x)
+	x.call.Executed = answer.Status/100 == 2
+	for _, f := range x.faults {
+		if f.ownFailure != nil { // the platform itself fails after the work, so this is the answer it might store
+			s.store(x, f.ownFailure)
+			return answer
+		}
+	}
+	s.store(x, answer)
+	return answer
+}
+
+// waitBefore delays the work by what the script asks for.
+func (s *Server) waitBefore(x *exchange) {
+	for _, f := range x.faults {
+		s.sleep(f.before)
+	}
+}
+
+// instead answers by script, without any work.
+func (s *Server) instead(x *exchange) *Answer {
+	s.waitBefore(x)
+	var answer *Answer
+	for _, f := range x.faults {
+		if f.instead != nil {
+			answer = f.instead.clone()
+		}
+	}
+	if answer == nil { // only a cut: there is nothing to say
+		return &Answer{Header: http.Header{}}
+	}
+	if answer.Status == http.StatusTooManyRequests {
+		s.giveBack(x)
+	}
+	return s.alter(x, answer)
+}
+
+// alter lets the script change the answer of the work, and delays it.
+func (s *Server) alter(x *exchange, answer *Answer) *Answer {
+	for _, f := range x.faults {
+		if f.ownFailure != nil {
+			answer = f.ownFailure.clone()
+		}
+		if f.afterwards != nil {
+			answer = f.afterwards.clone()
+		}
+	}
+	for _, f := range x.faults {
+		if f.alter != nil {
+			f.alter(answer)
+		}
+		s.sleep(f.after)
+	}
+	return answer
+}
