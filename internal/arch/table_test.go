@@ -25,7 +25,7 @@ var rows = []row{
 
 	// One exchange; then an operation as attempts, where the invariants meet.
 	{pkg: "internal/rest", ours: []string{"retry"}},
-	{pkg: "internal/call", ours: []string{"retry", "internal/rest"}, outside: []string{backoff, uuid}},
+	{pkg: "internal/call", ours: []string{"retry", "internal/rest"}},
 
 	{pkg: "botix", ours: []string{"retry", "internal/rest", "internal/call"}, outside: []string{uuid}},
 	{pkg: "botix/botixtest", ours: []string{"internal/memnet"}},
