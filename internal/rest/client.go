@@ -1,0 +1,261 @@
+package rest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/botix-pro/sdk-go/retry"
+)
+
+// Client exchanges requests with one server under one credential. It is safe
+// for concurrent use.
+type Client struct {
+	base     *url.URL
+	shared   *http.Client // keeps connections
+	fresh    *http.Client // a new connection for each request
+	maxBytes int64
+	fixed    http.Header // the headers every request carries
+}
+
+// Config is what a [Client] is made of.
+type Config struct {
+	Base      *url.URL     // checked by [ParseBase]
+	HTTP      *http.Client // copied; nil: a client over [NewTransport]
+	MaxBytes  int64        // the largest body read
+	UserAgent string
+	Bearer    string // goes out as Authorization: Bearer
+}
+
+// New returns a Client. A given *http.Client is copied and never follows a
+// redirect from then on: a redirect would carry the credential to another
+// place, or turn a mutation into something else.
+func New(cfg Config) *Client {
+	shared := &http.Client{Transport: NewTransport(false)}
+	if cfg.HTTP != nil {
+		own := *cfg.HTTP
+		shared = &own
+	}
+	shared.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &Client{
+		base:     cfg.Base,
+		shared:   shared,
+		fresh:    withoutReuse(shared),
+		maxBytes: cfg.MaxBytes,
+		fixed: http.Header{
+			"Accept":        {"application/json"},
+			"Authorization": {"Bearer " + cfg.Bearer},
+			"User-Agent":    {cfg.UserAgent},
+		},
+	}
+}
+
+// NewTransport returns the default transport: HTTP/1.1, and HTTP/2 where asked
+// for and offered; as many idle connections to the one host as its callers have calls (the two of
+// http.DefaultTransport halve the throughput of 32 callers), given up well
+// before servers usually close them.
+func NewTransport(http2 bool) *http.Transport {
+	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(http2)
+	return &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         dialer.DialContext,
+		Protocols:           protocols,
+		MaxIdleConns:        1024,
+		MaxIdleConnsPerHost: 256,
+		IdleConnTimeout:     30 * time.Second,
+		TLSHandshakeTimeout: 10 * time.Second,
+		// A connection that fell silent is found by a ping, not by its callers.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 5 * time.Second},
+	}
+}
+
+// withoutReuse returns a client that opens a connection for each request. A
+// server that closes an idle connection just as a request goes out leaves that
+// request's fate unknown; what may not be sent twice does not risk it. A
+// foreign RoundTripper is used as it is.
+func withoutReuse(c *http.Client) *http.Client {
+	rt := c.Transport
+	if rt == nil {
+		rt = http.DefaultTransport
+	}
+	tr, ok := rt.(*http.Transport)
+	if !ok {
+		return c
+	}
+	tr = tr.Clone()
+	tr.DisableKeepAlives = true
+	own := *c
+	own.Transport = tr
+	return &own
+}
+
+// ParseBase checks a base URL: https, or http to a loopback address, without
+// path, query, fragment or user name.
+func ParseBase(raw string) (*url.URL, error) {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil: // the text of err would repeat the URL with whatever it holds
+		return nil, errors.New("base URL cannot be parsed")
+	case u.User != nil:
+		return nil, errors.New("base URL must not hold a user name or password")
+	case u.Host == "" || u.Hostname() == "":
+		return nil, errors.New("base URL has no host")
+	case u.Path != "" && u.Path != "/":
+		return nil, errors.New("base URL must not have a path: the version is part of each operation's path")
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return nil, errors.New("base URL must not have a query or a fragment")
+	case u.Scheme == "https":
+	case u.Scheme == "http" && loopback(u.Hostname()):
+	case u.Scheme == "http":
+		return nil, errors.New("base URL must use https: plain http would show the API key to the network; it is allowed to loopback addresses only")
+	default:
+		return nil, fmt.Errorf("base URL has the scheme %q, want https", u.Scheme)
+	}
+	return &url.URL{Scheme: u.Scheme, Host: u.Host}, nil
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// Origin is the server's scheme, host and port.
+func (c *Client) Origin() string { return c.base.String() }
+
+// CloseIdle closes connections that serve no request.
+func (c *Client) CloseIdle() {
+	c.shared.CloseIdleConnections()
+	c.fresh.CloseIdleConnections()
+}
+
+// Request is one exchange to be made.
+type Request struct {
+	Method string
+	Path   Path
+	Query  string // encoded
+	Body   []byte // sent as JSON; nil: no body
+	Key    string // goes out as Idempotency-Key; "": no header
+	Fresh  bool   // on a connection of its own
+}
+
+// Answer is all that one exchange gave. Status is 0 when no answer came.
+type Answer struct {
+	Status    int
+	Header    http.Header
+	Body      []byte
+	RequestID string
+	Replayed  bool
+	Evidence  retry.Evidence
+	Sent      time.Time
+	Received  time.Time // when the answer was read, or failed
+}
+
+// TooLargeError says that an answer's body passed the limit; what follows the
+// limit was not read.
+type TooLargeError struct{ Limit int64 }
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("answer is larger than %d bytes", e.Limit)
+}
+
+// Do makes one exchange. The Answer holds whatever is known even when the error
+// is not nil; the error never holds the URL, whose query may be personal.
+func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
+	ctx, trace := retry.NewTrace(ctx)
+	client := c.shared
+	if r.Fresh {
+		client = c.fresh
+	}
+	a := Answer{Sent: time.Now()}
+	resp, err := client.Do(c.request(ctx, r))
+	if err == nil {
+		a.Status, a.Header = resp.StatusCode, resp.Header
+		a.RequestID = requestID(resp.Header)
+		a.Replayed = replayed(resp.Header)
+		a.Body, err = c.read(resp)
+	}
+	a.Evidence, a.Received = trace.Evidence(), time.Now()
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err
+	}
+	return a, err
+}
+
+func (c *Client) request(ctx context.Context, r Request) *http.Request {
+	header := make(http.Header, len(c.fixed)+2)
+	for name, values := range c.fixed {
+		header[name] = values
+	}
+	req := (&http.Request{
+		Method: r.Method,
+		URL: &url.URL{
+			Scheme: c.base.Scheme, Host: c.base.Host,
+			Path: r.Path.plain, RawPath: r.Path.escaped, RawQuery: r.Query,
+		},
+		Host:  c.base.Host,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: header,
+	}).WithContext(ctx)
+	if r.Key != "" {
+		header["Idempotency-Key"] = []string{r.Key}
+	}
+	if r.Body != nil {
+		header["Content-Type"] = []string{"application/json"}
+	}
+	if r.Method != http.MethodGet {
+		oneWay(req, r.Body)
+	}
+	return req
+}
+
+// oneWay gives a mutation a body that net/http cannot rewind. Without it
+// net/http sends a request again by itself when a kept connection breaks: any
+// request with GetBody, and any without a body that has an Idempotency-Key.
+// Every try must be ours, for only ours are counted, spaced and recorded.
+func oneWay(req *http.Request, body []byte) {
+	req.GetBody, req.ContentLength = nil, int64(len(body))
+	req.Body = io.NopCloser(bytes.NewReader(body))
+	if len(body) == 0 && req.Method != http.MethodDelete {
+		// An empty body of unknown kind would go out chunked.
+		req.TransferEncoding = []string{"identity"}
+	}
+}
+
+// read takes the whole body, up to the limit. Closing what is left unread
+// gives up the connection: an endless body costs one connection and no time.
+func (c *Client) read(resp *http.Response) (body []byte, err error) {
+	defer func() { err = errors.Join(err, resp.Body.Close()) }()
+	if resp.ContentLength > c.maxBytes {
+		return nil, &TooLargeError{c.maxBytes}
+	}
+	var buf bytes.Buffer
+	buf.Grow(int(max(resp.ContentLength, 0)) + bytes.MinRead)
+	n, err := buf.ReadFrom(io.LimitReader(resp.Body, c.maxBytes+1))
+	if n > c.maxBytes {
+		return nil, &TooLargeError{c.maxBytes}
+	}
+	return buf.Bytes(), err
+}
+
+// requestID reads the two names the platform's parts use for it.
+func requestID(h http.Header) string {
+	if id := h.Get("X-Request-Id"); id != "" {
+		return id
+	}
+	return h.Get("X-Botix-Request-Id")
+}
+
+func replayed(h http.Header) bool {
+	v := h.Get("Idempotent-Replayed")
+	return v == "1" || strings.EqualFold(v, "true")
+}
