@@ -1,0 +1,91 @@
+package retry
+
+import (
+	"context"
+	"net/http/httptrace"
+	"sync"
+)
+
+// Evidence is what net/http told about one exchange.
+//
+// Only "no connection" proves that nothing left: net/http reports headers and
+// body as written when they are in a buffer, and early answers overtake those
+// reports. A transport that reports nothing at all proves nothing.
+type Evidence struct {
+	GetConn      bool // a connection was asked for
+	GotConn      bool // a connection was obtained
+	Reused       bool // that connection had served before
+	WroteHeaders bool // the headers were written, at least to a buffer
+	WroteBody    bool // the whole request was written, at least to a buffer
+	FirstByte    bool // the first byte of an answer came
+	Conns        int  // connections obtained; above 1 the transport tried again by itself
+}
+
+// NoConnection reports whether the exchange provably reached nobody: a
+// connection was asked for and none was obtained.
+func (e Evidence) NoConnection() bool { return e.GetConn && !e.GotConn }
+
+// String names the furthest stage that is known to have been reached.
+func (e Evidence) String() string {
+	switch {
+	case e.FirstByte:
+		return "answer began"
+	case e.WroteBody:
+		return "request written"
+	case e.WroteHeaders:
+		return "headers written"
+	case e.GotConn:
+		return "connected"
+	case e.GetConn:
+		return "no connection"
+	}
+	return "no evidence"
+}
+
+// Trace collects the [Evidence] of one exchange. Use one per exchange; its
+// methods are safe for concurrent use, since net/http calls from several
+// goroutines.
+type Trace struct {
+	hooks httptrace.ClientTrace
+
+	mu     sync.Mutex
+	seen   Evidence
+	frozen bool
+}
+
+// NewTrace returns a context that records what net/http does with a request
+// made under it, and the Trace to read it from.
+func NewTrace(ctx context.Context) (context.Context, *Trace) {
+	t := new(Trace)
+	t.hooks = httptrace.ClientTrace{
+		GetConn: func(string) { t.note(func(e *Evidence) { e.GetConn = true }) },
+		GotConn: func(c httptrace.GotConnInfo) {
+			t.note(func(e *Evidence) { e.GotConn, e.Reused = true, c.Reused; e.Conns++ })
+		},
+		WroteHeaders: func() { t.note(func(e *Evidence) { e.WroteHeaders = true }) },
+		WroteRequest: func(w httptrace.WroteRequestInfo) {
+			if w.Err == nil {
+				t.note(func(e *Evidence) { e.WroteBody = true })
+			}
+		},
+		GotFirstResponseByte: func() { t.note(func(e *Evidence) { e.FirstByte = true }) },
+	}
+	return httptrace.WithClientTrace(ctx, &t.hooks), t
+}
+
+func (t *Trace) note(set func(*Evidence)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.frozen {
+		set(&t.seen)
+	}
+}
+
+// Evidence returns what was seen so far and ignores whatever comes later: call
+// it when the round trip has returned, for hooks may still fire afterwards.
+func (t *Trace) Evidence() Evidence {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.frozen = true
+	return t.seen
+}
