@@ -1,0 +1,59 @@
+package call
+
+import (
+	"net/http"
+
+	"github.com/botix-pro/sdk-go/internal/rest"
+	"github.com/botix-pro/sdk-go/retry"
+)
+
+// step is what may follow an attempt.
+type step uint8
+
+const (
+	stop       step = iota // the answer stands, or nothing safe is left to do
+	resend                 // the same request again, after a pause
+	resendLate             // the same, but not before the server must be done with the last one
+	look                   // find out first; what is absent may be sent again
+)
+
+var stepNames = [...]string{stop: "stop", resend: "resend", resendLate: "resend late", look: "look"}
+
+func (s step) String() string { return stepNames[s] }
+
+// decide grants or refuses another try. It is the only code that does.
+//
+// inProgress tells that the server named its own earlier run as the reason;
+// refused counts the attempts that were refused for now, this one included.
+//
+// What the platform documents carries a resend without a look: a repeat under
+// the same key returns the stored answer. It stores no answer but a 2xx, so a
+// server error that was seen is not covered by that, and is looked into.
+func decide(op *Operation, v retry.Verdict, answer *rest.Answer, inProgress bool, refused int) step {
+	if v.Outcome == retry.Refused && refused <= op.Deliveries && op.Endpoint.Class != Neither {
+		return resend
+	}
+	if !v.Again {
+		return stop
+	}
+	if !v.Outcome.PossiblySent() {
+		return resend
+	}
+	switch op.Endpoint.Class {
+	case Safe, ByNature:
+		return resend
+	case Neither:
+		return stop
+	}
+	switch {
+	case op.Endpoint.Proof == ProofKey || inProgress:
+		return resend
+	case answer.Status >= http.StatusInternalServerError && op.Look != nil:
+		return look
+	case answer.Status >= http.StatusInternalServerError:
+		return stop
+	case answer.Status/100 == 2 && answer.RequestID != "":
+		return resend // the API's own: done and stored, only unreadable
+	}
+	return resendLate
+}

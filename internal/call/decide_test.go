@@ -1,0 +1,154 @@
+package call
+
+import (
+	"context"
+	"testing"
+
+	"github.com/botix-pro/sdk-go/internal/rest"
+	"github.com/botix-pro/sdk-go/retry"
+)
+
+// What may follow an attempt, for each class and proof. The rows that say stop
+// or look are the ones that keep an effect from happening twice.
+func TestDecide(t *testing.T) {
+	looks := func(context.Context, Send) (Sighting, error) { return Absent, nil }
+	ep := func(c Class, p Proof) *Endpoint { return &Endpoint{Class: c, Proof: p} }
+	unclear := retry.Verdict{Outcome: retry.Unknown, Rule: "unclear", Again: true}
+	final := retry.Verdict{Outcome: retry.Unknown, Rule: "unclear"}
+	for _, tt := range []struct {
+		name       string
+		op         Operation
+		v          retry.Verdict
+		status     int
+		inProgress bool
+		refused    int
+		want       step
+	}{
+		{"read, cut", Operation{Endpoint: ep(Safe, ProofNone)}, unclear, 0, false, 0, resend},
+		{"read, 502", Operation{Endpoint: ep(Safe, ProofNone)}, unclear, 502, false, 0, resend},
+		{"read, 404 page", Operation{Endpoint: ep(Safe, ProofNone)}, final, 404, false, 0, stop},
+		{"by nature, cut", Operation{Endpoint: ep(ByNature, ProofNone)}, unclear, 0, false, 0, resend},
+		{"by nature, 500", Operation{Endpoint: ep(ByNature, ProofNone)}, unclear, 500, false, 0, resend},
+		{"neither, cut", Operation{Endpoint: ep(Neither, ProofLook)}, unclear, 0, false, 0, stop},
+		{"neither, 502", Operation{Endpoint: ep(Neither, ProofNone)}, unclear, 502, false, 0, stop},
+		{"neither, not sent", Operation{Endpoint: ep(Neither, ProofNone)},
+			retry.Verdict{Outcome: retry.NotSent, Again: true}, 0, false, 0, resend},
+		{"neither, throttled", Operation{Endpoint: ep(Neither, ProofNone)},
+			retry.Verdict{Outcome: retry.Throttled, Again: true}, 429, false, 0, resend},
+		{"neither, delivery failed and retries asked for", Operation{Endpoint: ep(Neither, ProofNone), Deliveries: 3},
+			retry.Verdict{Outcome: retry.Refused}, 502, false, 1, stop},
+		{"keys, cut: the server may still work", Operation{Endpoint: ep(HonoursKeys, ProofLook), Look: looks}, unclear, 0, false, 0, resendLate},
+		{"keys, 408", Operation{Endpoint: ep(HonoursKeys, ProofLook), Look: looks}, unclear, 408, false, 0, resendLate},
+		{"keys, 500 seen: no answer of that kind is stored", Operation{Endpoint: ep(HonoursKeys, ProofLook), Look: looks}, unclear, 500, false, 0, look},
+		{"keys, 500 seen, nothing to look at", Operation{Endpoint: ep(HonoursKeys, ProofNone)}, unclear, 500, false, 0, stop},
+		{"keys, 200 unreadable: stored, ask again", Operation{Endpoint: ep(HonoursKeys, ProofLook), Look: looks}, unclear, 200, false, 0, resend},
+		{"keys, 200 of something between: the server may still work", Operation{Endpoint: ep(HonoursKeys, ProofLook), Look: looks}, unclear, -200, false, 0, resendLate},
+		{"keys, in progress", Operation{Endpoint: ep(HonoursKeys, ProofLook), Look: looks}, unclear, 409, true, 0, resend},
+		{"keys, redirect", Operation{Endpoint: ep(HonoursKeys, ProofLook), Look: looks}, final, 302, false, 0, stop},
+		{"proof key, 500: final answers are stored", Operation{Endpoint: ep(HonoursKeys, ProofKey)}, unclear, 500, false, 0, resend},
+		{"proof key, cut: the key is locked in flight", Operation{Endpoint: ep(HonoursKeys, ProofKey)}, unclear, 0, false, 0, resend},
+		{"refused", Operation{Endpoint: ep(HonoursKeys, ProofLook)},
+			retry.Verdict{Outcome: retry.Refused}, 403, false, 1, stop},
+		{"delivery failed, second of two retries", Operation{Endpoint: ep(HonoursKeys, ProofLook), Deliveries: 2},
+			retry.Verdict{Outcome: retry.Refused}, 502, false, 2, resend},
+		{"delivery failed, no retry left", Operation{Endpoint: ep(HonoursKeys, ProofLook), Deliveries: 2},
+			retry.Verdict{Outcome: retry.Refused}, 502, false, 3, stop},
+		{"rejected", Operation{Endpoint: ep(HonoursKeys, ProofLook)},
+			retry.Verdict{Outcome: retry.Rejected}, 422, false, 0, stop},
+		{"conflict", Operation{Endpoint: ep(HonoursKeys, ProofKey)},
+			retry.Verdict{Outcome: retry.Conflict}, 409, false, 0, stop},
+	} {
+		answer := &rest.Answer{Status: tt.status, RequestID: "r"}
+		if tt.status < 0 { // a page that is not the API's
+			answer = &rest.Answer{Status: -tt.status}
+		}
+		if got := decide(&tt.op, tt.v, answer, tt.inProgress, tt.refused); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestMatches(t *testing.T) {
+	ep := &Endpoint{Method: "DELETE", Path: "/v1/contacts/{id}/tags/{tag}"}
+	for line, want := range map[string]bool{
+		"/v1/contacts/7/tags/vip":    true,
+		"/v1/contacts/7/tags/a%2Fb":  true,
+		"/v1/contacts/7/tags":        false,
+		"/v1/contacts/7/tags/":       false,
+		"/v1/contacts/7/tags/vip/x":  false,
+		"/v1/contacts//tags/vip":     false,
+		"/v1/contacts/7/labels/vip":  false,
+		"/v1/contacts/7/tags/vip/":   false,
+		"v1/contacts/7/tags/vip":     false,
+		"/v1/v1/contacts/7/tags/vip": false,
+	} {
+		if got := ep.Matches("DELETE", line); got != want {
+			t.Errorf("Matches(%q) = %t, want %t", line, got, want)
+		}
+	}
+	if ep.Matches("GET", "/v1/contacts/7/tags/vip") {
+		t.Error("another method matched")
+	}
+}
+
+func TestUndeclaredAssumesNothing(t *testing.T) {
+	for method, want := range map[string]Class{"GET": Safe, "PUT": ByNature, "DELETE": ByNature, "POST": Neither, "PATCH": Neither} {
+		if got := Undeclared(method, "/x").Class; got != want {
+			t.Errorf("%s is %v, want %v", method, got, want)
+		}
+	}
+}
+
+func TestClaims(t *testing.T) {
+	msg := func(ids ...int64) []Object {
+		var all []Object
+		for _, id := range ids {
+			all = append(all, Object{"message", id})
+		}
+		return all
+	}
+	type found = map[uint64][]Object
+	for _, tt := range []struct {
+		name   string
+		others func(*Claims) // what else goes on in the process
+		mine   []uint64
+		found  found
+		want   Sighting
+		ids    []Object
+	}{
+		{"nothing there", nil, []uint64{1}, found{}, Absent, nil},
+		{"one there, one operation", nil, []uint64{1}, found{1: msg(5)}, Found, msg(5)},
+		{"more there than operations: somebody else's as well", nil, []uint64{1}, found{1: msg(5, 6)}, Found, msg(5)},
+		{"one there, two operations", func(c *Claims) { c.Begin(1) }, []uint64{1}, found{1: msg(5)}, Ambiguous, nil},
+		{"two there, two operations", func(c *Claims) { c.Begin(1) }, []uint64{1}, found{1: msg(5, 6)}, Found, msg(5)},
+		{"the one there is another's, settled", func(c *Claims) { c.Begin(1); c.Settle(msg(5), 1) }, []uint64{1}, found{1: msg(5)}, Absent, nil},
+		{"another failed for good", func(c *Claims) { c.Begin(1); c.Settle(nil, 1) }, []uint64{1}, found{1: msg(5)}, Found, msg(5)},
+		{"bulk, all there", nil, []uint64{1, 2}, found{1: msg(5), 2: msg(6)}, Found, msg(5, 6)},
+		{"bulk, two equal items", nil, []uint64{1, 1}, found{1: msg(5, 6)}, Found, msg(5, 6)},
+		{"bulk, two equal items, one there", nil, []uint64{1, 1}, found{1: msg(5)}, Ambiguous, nil},
+		{"bulk, some there", nil, []uint64{1, 2}, found{1: msg(5)}, Ambiguous, nil},
+		{"bulk, none there", nil, []uint64{1, 2}, found{}, Absent, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := NewClaims()
+			if tt.others != nil {
+				tt.others(c)
+			}
+			c.Begin(tt.mine...)
+			got, ids := c.Match(tt.mine, tt.found)
+			if got != tt.want || len(ids) != len(tt.ids) {
+				t.Fatalf("Match = %v %v, want %v %v", got, ids, tt.want, tt.ids)
+			}
+			for i := range ids {
+				if ids[i] != tt.ids[i] {
+					t.Errorf("Match took %v, want %v", ids, tt.ids)
+				}
+			}
+			if got == Found {
+				if again, _ := c.Match(tt.mine, tt.found); again == Found && len(tt.found[1]) < 2 {
+					t.Error("the same object was taken twice")
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,134 @@
+package call
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/botix-pro/sdk-go/internal/rest"
+	"github.com/botix-pro/sdk-go/retry"
+)
+
+// Operation is what a caller wants once. It is complete before [Engine.Do] and
+// not changed by it, so that every attempt sends the same bytes.
+type Operation struct {
+	ID       string // of a mutation: names it in errors, logs and the ledger
+	Endpoint *Endpoint
+	Request  rest.Request
+	Priority retry.Priority
+
+	// Read takes the answer apart. It is called once an attempt, and must
+	// leave nothing behind of an earlier one.
+	Read func(status int, body []byte) Reading
+
+	// Look reads back whether an attempt had its effect; nil where Proof is
+	// not ProofLook. On Found it has put the result where Read would have.
+	Look func(ctx context.Context, first Send) (Sighting, error)
+
+	// Deliveries is how often an attempt that was refused for now may be
+	// repeated; 0 for most.
+	Deliveries int
+}
+
+// Reading is what an answer's body said.
+type Reading struct {
+	Envelope bool            // it is the API's own
+	Success  bool            // and says success, with all that makes it one
+	Code     string          // otherwise: the API's error code,
+	Message  string          // its text,
+	Details  json.RawMessage // and what it adds
+	Err      error           // why a body that should be readable is not
+}
+
+// Send is when an operation first may have reached the server.
+type Send struct {
+	Local time.Time
+	// Offset is the server's clock minus ours, from the Date of a later
+	// answer; Known tells whether there was one. Dates are whole seconds.
+	Offset time.Duration
+	Known  bool
+}
+
+// Server is the time of the send on the server's clock, at the earliest.
+func (s Send) Server() time.Time {
+	if !s.Known {
+		return s.Local
+	}
+	return s.Local.Add(s.Offset - time.Second)
+}
+
+// Sighting is the result of a look.
+type Sighting uint8
+
+const (
+	Ambiguous Sighting = iota // what was found may belong to another operation
+	Absent                    // the list is complete and does not have it
+	Found                     // it is there, and is this operation's
+)
+
+// Result tells how an operation went. It is filled for successes and failures.
+type Result struct {
+	Attempts []retry.Attempt
+	Answer   rest.Answer // the last one read
+	Reading  Reading     // of that answer
+	// Adopted: the success was not answered but found by a look.
+	Adopted bool
+	// Gone: a DELETE found its own work done by an earlier attempt.
+	Gone bool
+}
+
+// Unresolved reports whether some attempt may have had an effect that nothing
+// confirmed or denied.
+func (r *Result) Unresolved() bool { return r.firstUnresolved() != nil }
+
+func (r *Result) firstUnresolved() *retry.Attempt {
+	for i := range r.Attempts {
+		if a := &r.Attempts[i]; a.Outcome.PossiblySent() && !a.Absent {
+			return a
+		}
+	}
+	return nil
+}
+
+func (r *Result) last() *retry.Attempt {
+	if len(r.Attempts) == 0 {
+		return nil
+	}
+	return &r.Attempts[len(r.Attempts)-1]
+}
+
+// Failure is why an operation ended without a success.
+type Failure struct {
+	Operation *Operation
+	Result    *Result
+	// Reason is what ended it: nil when the last answer did, else a
+	// *retry.WaitError, retry.ErrBudget, a context's error, ErrWindowClosed …
+	Reason error
+}
+
+func (f *Failure) Error() string { return f.Operation.Endpoint.Name + " failed" }
+
+// Unwrap gives the reason and, where no answer came, the transport's error.
+func (f *Failure) Unwrap() []error {
+	var all []error
+	if f.Reason != nil {
+		all = append(all, f.Reason)
+	}
+	if a := f.Result.last(); a != nil && a.Err != nil {
+		all = append(all, a.Err)
+	}
+	return all
+}
+
+// Outcome is what is known of the whole operation's effect: unknown as long as
+// any attempt is unresolved, whatever a later attempt was answered.
+func (f *Failure) Outcome() retry.Outcome {
+	last := f.Result.last()
+	switch {
+	case f.Result.Unresolved():
+		return retry.Unknown
+	case last == nil:
+		return retry.NotSent
+	}
+	return last.Outcome
+}
