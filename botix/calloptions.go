@@ -1,0 +1,93 @@
+package botix
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/botix-pro/sdk-go/internal/call"
+	"github.com/botix-pro/sdk-go/retry"
+)
+
+// CallOption changes one call. Options are values: they may be kept and used
+// for many calls, which do not change them.
+type CallOption func(*callConfig)
+
+type callConfig struct {
+	key        string
+	keySet     bool
+	info       *Info
+	priority   retry.Priority
+	deliveries int
+	class      call.Class // for a raw request; Safe: not declared
+	retention  time.Duration
+}
+
+// WithIdempotencyKey sends the call under key instead of a new one: to go on
+// with an operation whose outcome is unknown, or to name it by a business event.
+// One key is one operation: for 24 hours the server answers every call under it
+// with the first answer. At most 255 visible ASCII characters.
+//
+// A key that looks like a timestamp, a counter or a hash is used, and a warning
+// is logged: two different operations could get the same one.
+func WithIdempotencyKey(key string) CallOption {
+	return func(c *callConfig) { c.key, c.keySet = key, true }
+}
+
+// WithInfo fills *info when the call ends, also when it fails.
+func WithInfo(info *Info) CallOption { return func(c *callConfig) { c.info = info } }
+
+// WithBatchPriority lets calls without it go first when the rate limit makes
+// calls wait.
+func WithBatchPriority() CallOption {
+	return func(c *callConfig) { c.priority = retry.Batch }
+}
+
+// WithDeliveryRetries tries again, up to n times and under the same key, when
+// the channel refused a message (DELIVERY_FAILED). The platform stores no such
+// refusal, so each try is a new delivery. Default 0.
+func WithDeliveryRetries(n int) CallOption { return func(c *callConfig) { c.deliveries = n } }
+
+// WithHonouredKey declares, for [Client.Do] on an operation the SDK does not
+// know, that the server returns the stored answer to a repeat under the same
+// key for as long as retention. Without it a POST or PATCH is never repeated
+// after it may have arrived.
+func WithHonouredKey(retention time.Duration) CallOption {
+	return func(c *callConfig) { c.class, c.retention = call.HonoursKeys, retention }
+}
+
+func callOptions(operation string, opts []CallOption) (callConfig, error) {
+	var c callConfig
+	for _, opt := range opts {
+		if opt == nil {
+			return c, &InputError{operation, "options", "an option is nil"}
+		}
+		opt(&c)
+	}
+	if c.keySet {
+		if problem := keyProblem(c.key); problem != "" {
+			return c, &InputError{operation, "idempotency key", problem}
+		}
+	}
+	if c.deliveries < 0 {
+		return c, &InputError{operation, "delivery retries", fmt.Sprintf("%d is negative", c.deliveries)}
+	}
+	if c.class == call.HonoursKeys && c.retention <= 0 {
+		return c, &InputError{operation, "retention", fmt.Sprintf("%v is not positive", c.retention)}
+	}
+	return c, nil
+}
+
+// withChunkKey gives chunk n, from 1, of a call that is split a key of its own, made from
+// the caller's, so that a repeat of the whole is a repeat of each part. Without
+// a key of the caller each chunk gets a new one.
+func withChunkKey(opts []CallOption, n, of int) []CallOption {
+	if of == 1 {
+		return opts
+	}
+	own := func(c *callConfig) {
+		if c.keySet {
+			c.key = fmt.Sprintf("%s/%d.%d", c.key, n, of)
+		}
+	}
+	return append(opts[:len(opts):len(opts)], own)
+}

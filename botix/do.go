@@ -1,0 +1,101 @@
+package botix
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"unicode/utf8"
+
+	"github.com/botix-pro/sdk-go/internal/call"
+	"github.com/botix-pro/sdk-go/internal/rest"
+)
+
+// Request is a raw call, for operations the SDK has no method for.
+type Request struct {
+	Method string // GET, POST, PUT, PATCH or DELETE
+	// Path begins with a slash and is escaped already: "/public/v1/contacts/7".
+	// It holds no query.
+	Path  string
+	Query url.Values
+	Body  any // encoded as JSON, once; a json.RawMessage goes out as it is; nil: no body
+}
+
+// Do makes a raw call with all guarantees of the typed ones: a key on every
+// mutation, retries, pacing, typed errors. The envelope's data is decoded into
+// out, a pointer; a nil out ignores it. A struct that decodes numbers into any
+// should use json.Number or json.RawMessage, or digits are lost.
+//
+// What may be repeated follows the operation's row, where path is one the SDK
+// knows. Of others nothing is assumed: PUT and DELETE may be repeated, POST and
+// PATCH never after they may have arrived, unless [WithHonouredKey] declares
+// more.
+func (c *Client) Do(ctx context.Context, r Request, out any, opts ...CallOption) error {
+	const operation = "do"
+	if ctx == nil {
+		return &InputError{operation, "ctx", "is nil"}
+	}
+	switch r.Method {
+	case http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
+	default:
+		return &InputError{operation, "method", "is not GET, POST, PUT, PATCH or DELETE"}
+	}
+	path, err := rest.ParsePath(r.Path)
+	if err != nil {
+		return &InputError{operation, "path", err.Error()}
+	}
+	for name, values := range r.Query {
+		for _, v := range append(values, name) {
+			if !utf8.ValidString(v) {
+				return &InputError{operation, "query", "is not valid UTF-8"}
+			}
+		}
+	}
+	if r.Method == http.MethodGet && r.Body != nil {
+		return &InputError{operation, "body", "a GET has none"}
+	}
+	cfg, err := callOptions(operation, opts)
+	if err != nil {
+		return err
+	}
+	env := rawEnvelope{out: out}
+	op := &call.Operation{
+		Endpoint: row(r.Method, path, cfg),
+		Request:  rest.Request{Path: path, Query: r.Query.Encode()},
+		Read:     env.read,
+	}
+	if err := prepare(op, r.Body); err != nil {
+		return err
+	}
+	_, err = c.run(ctx, op, cfg)
+	return err
+}
+
+// row finds the endpoint a raw request is for.
+func row(method string, path rest.Path, cfg callConfig) *call.Endpoint {
+	for _, ep := range endpoints {
+		if ep.Matches(method, path.String()) {
+			return ep
+		}
+	}
+	ep := call.Undeclared(method, path.String())
+	if cfg.class == call.HonoursKeys && ep.Mutates() {
+		ep.Class, ep.Retention = call.HonoursKeys, cfg.retention
+	}
+	return ep
+}
+
+// rawEnvelope reads the data of an answer into what the caller gave.
+type rawEnvelope struct{ out any }
+
+func (e rawEnvelope) read(status int, body []byte) call.Reading {
+	var env envelope[json.RawMessage]
+	r := env.read(status, body, true)
+	if !r.Success || e.out == nil || env.Data == nil {
+		return r
+	}
+	if err := json.Unmarshal(*env.Data, e.out); err != nil {
+		return call.Reading{Envelope: true, Err: unreadable(err)}
+	}
+	return r
+}

@@ -1,0 +1,223 @@
+package botix
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/botix-pro/sdk-go/internal/call"
+	"github.com/botix-pro/sdk-go/retry"
+)
+
+// Error is why a call failed and what is known of its effect. Ask [Error.Outcome]
+// (or [retry.OutcomeOf] of any error) before doing a mutation again.
+//
+// errors.Is matches it with the sentinel of its code ([ErrContactBusy], …) and
+// with what ended the call: [ErrNoTriesLeft], [ErrRetryBudget],
+// [ErrWindowClosed], [ErrAmbiguous], context.Canceled, context.DeadlineExceeded.
+// errors.As finds a *[retry.WaitError] when a wait was refused for being too
+// long, and the transport's own error when no answer came.
+type Error struct {
+	Operation   string // the operation's id in the OpenAPI file: "messagesSend"
+	OperationID string // names this one mutation; "" for reads
+	Key         string // the Idempotency-Key all attempts carried; "" for reads
+
+	// What the last answer said. Status is 0 when none came.
+	Status    int
+	Code      Code            // verbatim; codes without a constant are possible
+	Message   string          // the platform's text; may hold personal data
+	Details   json.RawMessage // what it adds; may hold personal data
+	RequestID string          // for the platform's support
+	Snippet   string          // the beginning of an answer that is not the API's, at most 200 bytes
+
+	Attempts []retry.Attempt
+
+	// RetryAt is the earliest moment another try makes sense, on this
+	// machine's clock; zero when nothing was said about it.
+	RetryAt time.Time
+	// Replacement is what to call instead of a version past its sunset.
+	Replacement string
+	// RedirectHost is where a redirect pointed. It was not followed.
+	RedirectHost string
+
+	outcome retry.Outcome
+	class   call.Class
+	cause   []error // what ended the call, and the transport's error
+}
+
+var (
+	// ErrGone: the version or resource is past its sunset (410).
+	ErrGone = errors.New("gone: past its sunset")
+	// ErrRedirect: the server answered with a redirect, which is not followed.
+	ErrRedirect = errors.New("unexpected redirect")
+	// ErrNoTriesLeft: every try the policy allows was used.
+	ErrNoTriesLeft = retry.ErrExhausted
+	// ErrRetryBudget: the client's retry budget is spent; not the server but
+	// the budget ended the call.
+	ErrRetryBudget = retry.ErrBudget
+	// ErrWindowClosed: the server may have forgotten the key.
+	ErrWindowClosed = call.ErrWindowClosed
+	// ErrAmbiguous: a look did not tell whether the operation was carried out.
+	ErrAmbiguous = call.ErrAmbiguous
+)
+
+// newError makes the public error of a failed operation.
+func newError(f *call.Failure) *Error {
+	op, res := f.Operation, f.Result
+	e := &Error{
+		Operation: op.Endpoint.Name, OperationID: op.ID, Key: op.Request.Key,
+		Attempts: res.Attempts,
+		outcome:  f.Outcome(), class: op.Endpoint.Class,
+		cause: f.Unwrap(),
+	}
+	a := res.Answer
+	e.Status, e.RequestID = a.Status, a.RequestID
+	e.Code, e.Message, e.Details = Code(res.Reading.Code), res.Reading.Message, res.Reading.Details
+	if a.Status != 0 && !res.Reading.Envelope {
+		e.Snippet = snippet(a.Body)
+	}
+	if a.Status/100 == 3 {
+		if to, err := url.Parse(a.Header.Get("Location")); err == nil {
+			e.RedirectHost = to.Host
+		}
+	}
+	if a.Status == http.StatusGone {
+		for _, n := range readNotices(op.Endpoint.Route(), a.Header) {
+			if n.Replacement != "" {
+				e.Replacement = n.Replacement
+			}
+		}
+	}
+	if w, ok := errors.AsType[*retry.WaitError](f.Reason); ok {
+		e.RetryAt = w.Until
+	} else if wait, ok := retry.After(a.Header, a.Received); ok {
+		e.RetryAt = a.Received.Add(wait)
+	}
+	return e
+}
+
+// Error says what failed, what is known, and where. It holds no credential, and
+// of the platform's message only words that cannot be personal.
+func (e *Error) Error() string {
+	parts := []string{e.said()}
+	for _, err := range e.cause {
+		parts = append(parts, err.Error())
+	}
+	parts = append(parts, "outcome: "+e.outcome.String())
+	if n := len(e.Attempts); n != 1 {
+		parts = append(parts, "attempts: "+strconv.Itoa(n))
+	}
+	if e.RequestID != "" {
+		parts = append(parts, "request id: "+clip(e.RequestID))
+	}
+	if e.OperationID != "" {
+		parts = append(parts, "operation: "+e.OperationID)
+	}
+	if parts[0] == "" {
+		parts = parts[1:]
+	}
+	return "botix: " + e.Operation + ": " + strings.Join(parts, "; ")
+}
+
+// said is what the last answer said, "" when there was none.
+func (e *Error) said() string {
+	if e.Status == 0 {
+		return ""
+	}
+	status := fmt.Sprintf(" (status %d)", e.Status)
+	switch {
+	case e.Code != "" && e.Message != "":
+		return clip(string(e.Code)) + ": " + mask(e.Message) + status
+	case e.Code != "":
+		return clip(string(e.Code)) + status
+	case e.Status == http.StatusGone:
+		return ErrGone.Error() + status
+	case e.Status/100 == 3:
+		return ErrRedirect.Error() + " to " + clip(e.RedirectHost) + status
+	}
+	return "the answer is not the API's" + status
+}
+
+// GoString is Error, so that %#v shows no more than %v.
+func (e *Error) GoString() string { return e.Error() }
+
+// Outcome tells what is known of the operation's effect. As long as one attempt
+// may have had an effect that nothing confirmed, it is [retry.Unknown], whatever
+// a later attempt was answered.
+func (e *Error) Outcome() retry.Outcome { return e.outcome }
+
+// Unwrap returns what ended the call and, where no answer came, the
+// transport's error.
+func (e *Error) Unwrap() []error { return e.cause }
+
+// Is matches the sentinel of the error's code, [ErrGone] and [ErrRedirect].
+func (e *Error) Is(target error) bool {
+	switch target {
+	case ErrGone:
+		return e.Status == http.StatusGone
+	case ErrRedirect:
+		return e.Status/100 == 3
+	}
+	c, ok := target.(codeError)
+	return ok && c.code == e.Code
+}
+
+// Next says what is safe to do now, and what is not.
+func (e *Error) Next() string {
+	if e.outcome == retry.Unknown {
+		return nextAfterUnknown[e.class]
+	}
+	return next[e.outcome]
+}
+
+var next = map[retry.Outcome]string{
+	retry.NotSent:   "Nothing was sent. Calling again is safe, also as a new operation.",
+	retry.Throttled: "Refused before any work. Call again after RetryAt.",
+	retry.Refused:   "Nothing was done. Correct the key, its scopes, the plan or the channel, then call again.",
+	retry.Rejected:  "Nothing was done. Correct the request: unchanged, it fails again.",
+	retry.Conflict: "Nothing was done now. The key was used before with another payload: " +
+		"find out which is meant. Do not send it under a new key unless it is a new operation.",
+}
+
+var nextAfterUnknown = map[call.Class]string{
+	call.Safe: "A read changes nothing. Call again.",
+	call.HonoursKeys: "It may have been done. Call again with WithIdempotencyKey(err.Key) within 24 hours of the first attempt, " +
+		"or look it up. Do not send it under a new key.",
+	call.ByNature: "It may have been done. Calling again sets the same state.",
+	call.Neither:  "It may have been done. Look it up before calling again: a second call is a second effect.",
+}
+
+const maxSnippet = 200
+
+// snippet is the beginning of a page that something between us and the API
+// answered with, with what could be personal or secret masked.
+func snippet(body []byte) string {
+	if len(body) > maxSnippet {
+		body = body[:maxSnippet]
+	}
+	return mask(strings.ToValidUTF8(string(body), ""))
+}
+
+// mask keeps the words of a text that cannot be personal or secret: none with
+// an @, with five digits or more, or of more than 24 characters.
+func mask(text string) string {
+	words := strings.Fields(text)
+	for i, w := range words {
+		digits := 0
+		for _, r := range w {
+			if unicode.IsDigit(r) {
+				digits++
+			}
+		}
+		if digits >= 5 || strings.Contains(w, "@") || len([]rune(w)) > 24 {
+			words[i] = "…"
+		}
+	}
+	return clip(strings.Join(words, " "))
+}

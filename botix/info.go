@@ -1,0 +1,103 @@
+package botix
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/botix-pro/sdk-go/internal/call"
+	"github.com/botix-pro/sdk-go/retry"
+)
+
+// Info is what is known of a call besides its result. [WithInfo] fills it, for
+// failures too.
+type Info struct {
+	Operation   string // the operation's id in the OpenAPI file: "messagesSend"
+	OperationID string // names this one mutation; "" for reads
+	Key         string // the Idempotency-Key sent; "" for reads
+
+	Status    int // of the last answer; 0 when none came
+	RequestID string
+	Replayed  bool // the answer is the stored one of an earlier attempt
+	// Adopted: no answer told of the success; it was found by reading back.
+	// The result holds what the list showed.
+	Adopted bool
+	// AlreadyGone: a delete met 404 after an attempt of its own that may have
+	// arrived, so the work was done.
+	AlreadyGone bool
+
+	Attempts []retry.Attempt
+	Rate     retry.Rate      // the limit, as the last answer stated it
+	Raw      json.RawMessage // the last answer's body, as received
+}
+
+func newInfo(op *call.Operation, r *call.Result) Info {
+	i := Info{
+		Operation: op.Endpoint.Name, OperationID: op.ID, Key: op.Request.Key,
+		Status: r.Answer.Status, RequestID: r.Answer.RequestID,
+		Replayed: r.Answer.Replayed, Adopted: r.Adopted, AlreadyGone: r.Gone,
+		Attempts: r.Attempts, Raw: r.Answer.Body,
+	}
+	if n := len(r.Attempts); n > 0 {
+		i.Rate = r.Attempts[n-1].Rate
+	}
+	return i
+}
+
+// Hooks let a program watch calls, for metrics and tracing. They run on the
+// goroutine of the call and should be quick. Each may be nil.
+//
+// A start hook may return a context, in which its call or attempt goes on.
+type Hooks struct {
+	CallStart    func(context.Context, CallStart) context.Context
+	CallEnd      func(context.Context, CallEnd)
+	AttemptStart func(context.Context, AttemptStart) context.Context
+	AttemptEnd   func(context.Context, AttemptEnd)
+}
+
+// CallStart describes a call that begins.
+type CallStart struct {
+	Operation   string // the operation's id in the OpenAPI file
+	OperationID string // names this one mutation; "" for reads
+	Route       string // "GET /public/v1/contacts/{id}": no values, fit for a span name
+}
+
+// CallEnd describes a call that ended.
+type CallEnd struct {
+	CallStart
+	Info     Info
+	Duration time.Duration
+	Err      error
+}
+
+// AttemptStart describes an attempt about to be sent.
+type AttemptStart struct {
+	CallStart
+	Number int // from 1
+}
+
+// AttemptEnd describes an attempt that ended.
+type AttemptEnd struct {
+	CallStart
+	Attempt retry.Attempt
+}
+
+func callStart(op *call.Operation) CallStart {
+	return CallStart{Operation: op.Endpoint.Name, OperationID: op.ID, Route: op.Endpoint.Route()}
+}
+
+// attemptHooks hands the engine's events to the program's hooks and the log.
+func (c *Client) attemptHooks() call.Hooks {
+	var h call.Hooks
+	if start := c.hooks.AttemptStart; start != nil {
+		h.AttemptStart = func(ctx context.Context, op *call.Operation, n int) context.Context {
+			return start(ctx, AttemptStart{callStart(op), n})
+		}
+	}
+	if end := c.hooks.AttemptEnd; end != nil {
+		h.AttemptEnd = func(ctx context.Context, op *call.Operation, a *retry.Attempt) {
+			end(ctx, AttemptEnd{callStart(op), *a})
+		}
+	}
+	return h
+}

@@ -1,0 +1,243 @@
+package botix
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/botix-pro/sdk-go/internal/call"
+	"github.com/botix-pro/sdk-go/internal/rest"
+)
+
+// input is what a service method hands to invoke.
+type input struct {
+	args  []string   // path parameters in the template's order, unescaped
+	query url.Values //
+	body  any        // encoded once; nil: no body
+}
+
+// invoke makes one call and returns the data and meta of its envelope.
+func invoke[T any](ctx context.Context, c *Client, ep *call.Endpoint, in input, opts []CallOption) (*T, *Meta, error) {
+	return invokeSeeking[T](ctx, c, ep, in, nil, opts)
+}
+
+// invokeSeeking is invoke for an operation whose effect can be looked up.
+func invokeSeeking[T any](ctx context.Context, c *Client, ep *call.Endpoint, in input, s *seek[T], opts []CallOption) (*T, *Meta, error) {
+	if ctx == nil {
+		return nil, nil, &InputError{ep.Name, "ctx", "is nil"}
+	}
+	cfg, err := callOptions(ep.Name, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	path, err := rest.BuildPath(ep.Path, in.args...)
+	if err != nil {
+		return nil, nil, &InputError{ep.Name, "path", err.Error()}
+	}
+	var env envelope[T]
+	op := &call.Operation{
+		Endpoint: ep,
+		Request:  rest.Request{Path: path, Query: in.query.Encode()},
+		Read: func(status int, body []byte) call.Reading {
+			return env.read(status, body, ep.EmptyOK)
+		},
+	}
+	if err := prepare(op, in.body); err != nil {
+		return nil, nil, err
+	}
+	if s != nil {
+		op.Look = s.look(c, &env)
+		c.claims.Begin(s.likeness...)
+	}
+	res, err := c.run(ctx, op, cfg)
+	if s != nil {
+		s.settle(c, env.Data, res.Unresolved())
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if env.Data == nil {
+		env.Data = new(T) // an empty answer where that is a success
+	}
+	return env.Data, env.Meta, nil
+}
+
+// prepare fixes the bytes that every attempt sends.
+func prepare(op *call.Operation, body any) error {
+	if body == nil {
+		return nil
+	}
+	encoded, err := rest.Encode(body)
+	if err != nil {
+		return &InputError{op.Endpoint.Name, "body", err.Error()}
+	}
+	op.Request.Body = encoded
+	return nil
+}
+
+// run names the operation and carries it to its end.
+func (c *Client) run(ctx context.Context, op *call.Operation, cfg callConfig) (*call.Result, error) {
+	ep := op.Endpoint
+	op.Request.Method = ep.Method
+	op.Request.Fresh = ep.Class == call.Neither
+	op.Priority, op.Deliveries = cfg.priority, cfg.deliveries
+	if ep.Mutates() {
+		if err := c.name(ctx, op, cfg); err != nil {
+			return &call.Result{}, err
+		}
+	}
+	if c.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.timeout)
+		defer cancel()
+	}
+	began := time.Now()
+	if c.hooks.CallStart != nil {
+		ctx = c.hooks.CallStart(ctx, callStart(op))
+	}
+	res, err := c.engine.Do(ctx, op)
+	if f, ok := err.(*call.Failure); ok {
+		err = newError(f)
+	}
+	if cfg.info != nil || c.hooks.CallEnd != nil {
+		info := newInfo(op, res)
+		if cfg.info != nil {
+			*cfg.info = info
+		}
+		if c.hooks.CallEnd != nil {
+			c.hooks.CallEnd(ctx, CallEnd{callStart(op), info, time.Since(began), err})
+		}
+	}
+	return res, err
+}
+
+// name gives a mutation its id and its Idempotency-Key. Randomness that fails
+// is an error before anything is sent, never a key of zeros.
+func (c *Client) name(ctx context.Context, op *call.Operation, cfg callConfig) error {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return fmt.Errorf("botix: %s: nothing was sent: no operation id could be made: %w", op.Endpoint.Name, err)
+	}
+	op.ID, op.Request.Key = id.String(), cfg.key
+	if cfg.keySet {
+		if doubt := keyDoubt(cfg.key); doubt != "" {
+			c.engine.Log.LogAttrs(ctx, slog.LevelWarn, "doubtful idempotency key",
+				slog.String("op", op.Endpoint.Name), slog.String("why", doubt))
+		}
+		return nil
+	}
+	key, err := uuid.NewRandom()
+	if err != nil {
+		return fmt.Errorf("botix: %s: nothing was sent: no idempotency key could be made: %w", op.Endpoint.Name, err)
+	}
+	op.Request.Key = key.String()
+	return nil
+}
+
+// envelope is what the API wraps its answers in.
+//
+// Source: OpenAPI 1.1.0, schemas SuccessWithMeta and Error.
+type envelope[T any] struct {
+	Success *bool     `json:"success"`
+	Data    *T        `json:"data"`
+	Meta    *Meta     `json:"meta"`
+	Error   *apiError `json:"error"`
+}
+
+type apiError struct {
+	Code    string          `json:"code"`
+	Message string          `json:"message"`
+	Details json.RawMessage `json:"details"`
+}
+
+var (
+	errEmptyAnswer = errors.New("the answer has no body")
+	errNoData      = errors.New("the answer has no data")
+	errNotEnvelope = errors.New("the answer is not the API's envelope")
+)
+
+// byteOrderMark may stand before JSON and is skipped (RFC 8259 section 8.1).
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
+// read takes one answer apart, and forgets any earlier one.
+func (e *envelope[T]) read(status int, body []byte, emptyOK bool) call.Reading {
+	*e = envelope[T]{}
+	body = bytes.TrimPrefix(body, byteOrderMark)
+	success := status/100 == 2
+	if success && len(bytes.TrimSpace(body)) == 0 {
+		if emptyOK {
+			return call.Reading{Envelope: true, Success: true}
+		}
+		return call.Reading{Err: errEmptyAnswer}
+	}
+	if !success {
+		var refusal envelope[json.RawMessage] // data of a refusal may have any shape
+		if json.Unmarshal(body, &refusal) != nil {
+			return call.Reading{}
+		}
+		return refusal.Error.reading()
+	}
+	if err := json.Unmarshal(body, e); err != nil {
+		*e = envelope[T]{}
+		return call.Reading{Err: unreadable(err)}
+	}
+	if e.Success == nil {
+		return call.Reading{Err: errNotEnvelope}
+	}
+	if !*e.Success {
+		r := e.Error.reading()
+		*e = envelope[T]{}
+		return r
+	}
+	if err := e.complete(emptyOK); err != nil {
+		*e = envelope[T]{}
+		return call.Reading{Envelope: true, Err: err}
+	}
+	return call.Reading{Envelope: true, Success: true}
+}
+
+func (e *apiError) reading() call.Reading {
+	if e == nil || e.Code == "" {
+		return call.Reading{}
+	}
+	return call.Reading{Envelope: true, Code: e.Code, Message: e.Message, Details: e.Details}
+}
+
+// complete refuses a success without what makes it one, such as a created
+// contact's id: a caller must never get a silent zero.
+func (e *envelope[T]) complete(emptyOK bool) error {
+	if e.Data == nil {
+		if emptyOK {
+			return nil
+		}
+		return errNoData
+	}
+	if d, ok := any(e.Data).(interface{ missing() string }); ok {
+		if what := d.missing(); what != "" {
+			return fmt.Errorf("the answer has no %s", what)
+		}
+	}
+	return nil
+}
+
+// unreadable keeps of a JSON error what cannot be a piece of the answer.
+func unreadable(err error) error {
+	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Errorf("the answer cannot be read: field %s is a %s", t.Field, kind(t.Value))
+	}
+	return errors.New("the answer cannot be read: it is not valid JSON")
+}
+
+// kind is the JSON type in the Value of an UnmarshalTypeError, which for
+// numbers is followed by the number.
+func kind(value string) string {
+	word, _, _ := bytes.Cut([]byte(value), []byte(" "))
+	return string(word)
+}

@@ -1,0 +1,182 @@
+package botix
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/botix-pro/sdk-go/retry"
+)
+
+// Option changes a default of [New].
+type Option func(*config)
+
+type config struct {
+	recording bool // where operations are recorded has been said
+
+	baseURL    string
+	httpClient *http.Client
+	http2      bool
+	appInfo    string
+	maxBytes   int64
+
+	timeout        time.Duration
+	attemptTimeout time.Duration
+	serverTime     time.Duration
+
+	policy retry.Policy
+	budget *retry.Budget
+	pace   retry.Pace
+
+	log         *slog.Logger
+	hooks       Hooks
+	noticeEvery time.Duration
+	onNotice    func(Notice)
+}
+
+const (
+	defaultAttemptTimeout = 10 * time.Second
+	defaultMaxBytes       = 8 << 20
+	defaultNoticeEvery    = 24 * time.Hour
+)
+
+func defaults() config {
+	return config{
+		baseURL:        DefaultBaseURL,
+		maxBytes:       defaultMaxBytes,
+		attemptTimeout: defaultAttemptTimeout,
+		policy:         retry.Default(),
+		budget:         retry.NewBudget(retry.BudgetConfig{}),
+		log:            slog.New(slog.DiscardHandler),
+		noticeEvery:    defaultNoticeEvery,
+	}
+}
+
+func (c *config) check() error {
+	if !c.recording {
+		return errors.New("say where operations are recorded: WithoutLedger() records nothing, " +
+			"so that an operation interrupted by a crash is not known after a restart")
+	}
+	for name, d := range map[string]time.Duration{
+		"WithTimeout": c.timeout, "WithAttemptTimeout": c.attemptTimeout,
+		"WithServerTime": c.serverTime, "WithNoticeInterval": c.noticeEvery,
+	} {
+		if d < 0 {
+			return fmt.Errorf("%s: %v is negative", name, d)
+		}
+	}
+	switch {
+	case c.attemptTimeout == 0:
+		return errors.New("WithAttemptTimeout: an attempt needs a time-out")
+	case c.maxBytes <= 0:
+		return fmt.Errorf("WithMaxResponseBytes: %d is not positive", c.maxBytes)
+	case c.log == nil:
+		return errors.New("WithLogger: the logger is nil")
+	case !printable(c.appInfo) || strings.ContainsAny(c.appInfo, "()"):
+		return fmt.Errorf("WithUserAgent: %q cannot stand in a header comment", c.appInfo)
+	}
+	return c.policy.Validate()
+}
+
+// WithoutLedger runs the client without a record of its operations. Keys,
+// retries and pacing work; what a crash interrupts is not known afterwards.
+func WithoutLedger() Option { return func(c *config) { c.recording = true } }
+
+// WithBaseURL sends requests to another server, such as a sandbox. The URL is
+// scheme and host only: https, or http to a loopback address.
+// Default [DefaultBaseURL].
+func WithBaseURL(url string) Option { return func(c *config) { c.baseURL = url } }
+
+// WithHTTPClient uses client for the exchanges. It is copied; the copy follows
+// no redirect. A Timeout it has bounds each attempt as well. Its transport must
+// not send a request twice by itself.
+//
+// The default keeps up to 256 idle connections and speaks HTTP/1.1.
+func WithHTTPClient(client *http.Client) Option { return func(c *config) { c.httpClient = client } }
+
+// WithHTTP2 lets the default transport speak HTTP/2 where the server offers it.
+// A connection that fell silent is found by pings within 20 s. It has no effect
+// beside [WithHTTPClient].
+func WithHTTP2() Option { return func(c *config) { c.http2 = true } }
+
+// WithTimeout bounds a whole call: waits for the rate limit, all attempts and
+// the pauses between them. A wait that would end after it is not begun.
+// Default 0: only the call's context bounds it.
+func WithTimeout(d time.Duration) Option { return func(c *config) { c.timeout = d } }
+
+// WithAttemptTimeout bounds one exchange, from asking for a connection to the
+// last byte of the answer. Default 10 s.
+func WithAttemptTimeout(d time.Duration) Option { return func(c *config) { c.attemptTimeout = d } }
+
+// WithServerTime says how long the server may still work on a request whose
+// answer never came, counted from when the attempt began. A mutation is not
+// sent again before that, since the platform does not promise to serialise two
+// requests under one key. Default: the time-out of an attempt.
+func WithServerTime(d time.Duration) Option { return func(c *config) { c.serverTime = d } }
+
+// WithRetry sets when and how often a call is tried again.
+// Default [retry.Default]; [retry.Platform] is what the platform's articles
+// recommend.
+func WithRetry(p retry.Policy) Option { return func(c *config) { c.policy = p } }
+
+// WithRetryBudget bounds what all calls of the client together may spend on
+// retries. Clients may share one. nil removes the bound.
+// Default: a budget of its own, [retry.NewBudget] of the zero config.
+func WithRetryBudget(b *retry.Budget) Option { return func(c *config) { c.budget = b } }
+
+// WithPace sets how calls are spread over the rate limit. Default: evenly, with
+// the last five requests of a window released one at a time.
+func WithPace(p retry.Pace) Option { return func(c *config) { c.pace = p } }
+
+// WithLogger makes the client log: Debug for each attempt, Warn for each retry
+// and for notices of the platform. No credential, body, phone or e-mail is ever
+// logged. Default: silent.
+func WithLogger(log *slog.Logger) Option { return func(c *config) { c.log = log } }
+
+// WithHooks calls h at the start and end of calls and attempts.
+func WithHooks(h Hooks) Option { return func(c *config) { c.hooks = h } }
+
+// WithNoticeInterval is how long a deprecation or notice that was logged stays
+// unlogged when it comes again. Default 24 h; 0 logs every one.
+func WithNoticeInterval(d time.Duration) Option { return func(c *config) { c.noticeEvery = d } }
+
+// WithNoticeFunc calls f for each deprecation or notice that is logged, on the
+// goroutine of the call that met it.
+func WithNoticeFunc(f func(Notice)) Option { return func(c *config) { c.onNotice = f } }
+
+// WithMaxResponseBytes bounds the body of an answer. A larger one is an error,
+// of unknown outcome for a mutation. Default 8 MiB.
+func WithMaxResponseBytes(n int64) Option { return func(c *config) { c.maxBytes = n } }
+
+// WithUserAgent names the program that uses the SDK, such as "shop/2.1", in the
+// User-Agent, where the platform's support sees it.
+func WithUserAgent(app string) Option { return func(c *config) { c.appInfo = app } }
+
+const modulePath = "github.com/botix-pro/sdk-go"
+
+func userAgent(app string) string {
+	ua := "botix-go/" + version() + " (" + runtime.Version()
+	if app != "" {
+		ua += "; " + app
+	}
+	return ua + ")"
+}
+
+// version is the module's version as the program was built with it.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "devel"
+	}
+	for _, m := range append(info.Deps, &info.Main) {
+		if m.Path == modulePath && m.Version != "" && m.Version != "(devel)" {
+			return strings.TrimPrefix(m.Version, "v")
+		}
+	}
+	return "devel"
+}
