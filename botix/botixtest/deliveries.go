@@ -61,7 +61,7 @@ type outbound struct {
 	requestID string
 }
 
-// Emit sends an event to the subscriptions of project 1, as if it had happened: one of those that no operation causes
+// Emit sends an event to every active subscription of project 1, asked for or not: one of those that no operation causes
 // (chat.assigned, scenario.failed), or an invented one.
 func (s *Server) Emit(event string, data any) {
 	s.mu.Lock()
