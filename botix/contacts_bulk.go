@@ -139,7 +139,8 @@ func (s *ContactsService) UpdateMany(ctx context.Context, updates []ContactChang
 }
 
 func (s *ContactsService) bulkCreate(ctx context.Context, contacts []CreateContact, opts []CallOption) (*ContactsBulk, error) {
-	answer, _, err := invoke[ContactsBulk](ctx, s.c, contactsBulkCreate, input{body: newContacts{contacts}}, opts)
+	look := seekContacts(s.c, contacts, adoptBulkCreated, (*ContactsBulk).ids)
+	answer, _, err := invokeSeeking(ctx, s.c, contactsBulkCreate, input{body: newContacts{contacts}}, look, opts)
 	return answer, err
 }
 

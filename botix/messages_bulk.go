@@ -116,7 +116,8 @@ func (s *MessagesService) SendMany(ctx context.Context, messages []SendMessage, 
 }
 
 func (s *MessagesService) bulkSend(ctx context.Context, messages []SendMessage, opts []CallOption) (*MessagesBulk, error) {
-	answer, _, err := invoke[MessagesBulk](ctx, s.c, messagesBulkSend, input{body: newMessages{messages}}, opts)
+	look := seekMessages(s.c, messages, adoptBulkSent, (*MessagesBulk).ids)
+	answer, _, err := invokeSeeking(ctx, s.c, messagesBulkSend, input{body: newMessages{messages}}, look, opts)
 	return answer, err
 }
 
