@@ -45,13 +45,14 @@ func (s *seek[T]) look(c *Client, env *envelope[T]) func(context.Context, call.S
 	}
 }
 
-// settle tells the register of claims how a call ended. One that may still have
-// its effect stays open there.
+// settle tells the register of claims how a call ended.
 func (s *seek[T]) settle(c *Client, data *T, unresolved bool) {
 	switch {
 	case data != nil:
 		c.claims.Settle(s.made(data), s.likeness...)
-	case !unresolved:
+	case unresolved:
+		c.claims.Lose(s.likeness...)
+	default:
 		c.claims.Settle(nil, s.likeness...)
 	}
 }

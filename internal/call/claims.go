@@ -2,6 +2,7 @@ package call
 
 import (
 	"hash/maphash"
+	"slices"
 	"sync"
 	"time"
 )
@@ -13,19 +14,34 @@ type Claims struct {
 	seed maphash.Seed
 
 	mu sync.Mutex
-	// open counts operations that have begun and are not settled, by what
-	// they would create. An operation that ended unknown stays counted.
-	open map[uint64]int
-	// taken holds objects that have their operation, and since when.
-	taken map[Object]time.Time
-	order []Object // taken, oldest first
+	// open counts the operations that may still have an effect, by what they
+	// would create: those under way, and those that ended unknown not long ago.
+	open  map[uint64]int
+	lost  []loss // oldest first
+	taken map[Object]bool
+	takes []take // oldest first
 }
+
+// Object is something that an operation creates upstream.
+type Object struct {
+	Kind string
+	ID   int64
+}
+
+type (
+	loss struct { // an operation that ended unknown
+		at       time.Time
+		likeness []uint64
+	}
+	take struct {
+		at     time.Time
+		object Object
+	}
+)
 
 // NewClaims returns an empty register.
 func NewClaims() *Claims {
-	return &Claims{
-		seed: maphash.MakeSeed(), open: make(map[uint64]int), taken: make(map[Object]time.Time),
-	}
+	return &Claims{seed: maphash.MakeSeed(), open: make(map[uint64]int), taken: make(map[Object]bool)}
 }
 
 // Likeness reduces what an operation would create to a number by which it is
@@ -40,14 +56,8 @@ func (c *Claims) Likeness(what ...string) uint64 {
 	return h.Sum64()
 }
 
-// Object is something that an operation creates upstream.
-type Object struct {
-	Kind string
-	ID   int64
-}
-
-// memory is how long a taken object is remembered, and so how far back a look
-// can tell one operation's effect from another's.
+// memory is how long objects and lost operations are remembered, and so how far
+// back a look can tell one operation's effect from another's.
 const memory = 15 * time.Minute
 
 // Begin counts one more operation that would create likeness.
@@ -59,71 +69,101 @@ func (c *Claims) Begin(likeness ...uint64) {
 	}
 }
 
-// Settle ends the operation that Begin counted, and gives it its objects.
+// Settle ends an operation that Begin counted, and gives it its objects.
 func (c *Claims) Settle(objects []Object, likeness ...uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, l := range likeness {
-		if c.open[l]--; c.open[l] <= 0 {
-			delete(c.open, l)
-		}
-	}
-	c.take(objects, time.Now())
+	now := time.Now()
+	c.forget(now)
+	c.close(likeness)
+	c.give(objects, now)
 }
 
-func (c *Claims) take(objects []Object, now time.Time) {
-	for _, o := range objects {
-		if _, had := c.taken[o]; !had {
-			c.order = append(c.order, o)
-		}
-		c.taken[o] = now
-	}
-	n := 0
-	for n < len(c.order) && now.Sub(c.taken[c.order[n]]) > memory {
-		delete(c.taken, c.order[n])
-		n++
-	}
-	c.order = c.order[n:]
+// Lose ends an operation that Begin counted and that may have had its effect.
+func (c *Claims) Lose(likeness ...uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	c.forget(now)
+	c.lost = append(c.lost, loss{now, likeness})
 }
 
 // Match finds the objects of one operation among candidates: for each of its
-// likenesses, the candidates that look like it. It is Found, and takes one for
-// each, when all have enough candidates that are free; Absent when none has
-// any; else Ambiguous, as when two operations could have made the one object.
+// likenesses, those that look like it. It is Found, and takes one for each, when
+// every likeness has enough that are free; Absent when none has any; else
+// Ambiguous. What is there while another open operation would have made the same
+// may be the other's, and is Ambiguous too.
 func (c *Claims) Match(likeness []uint64, candidates map[uint64][]Object) (Sighting, []Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	mine := make([]Object, 0, len(likeness))
-	next := make(map[uint64]int)
-	missing := 0
+	wanted := make(map[uint64]int)
 	for _, l := range likeness {
-		free := c.free(candidates[l])
+		wanted[l]++
+	}
+	free := make(map[uint64][]Object)
+	found := 0
+	for l, n := range wanted {
+		free[l] = c.free(candidates[l])
 		switch {
-		case len(free) == 0:
-			missing++
-		case len(free) < c.open[l]:
+		case len(free[l]) == 0:
+		case len(free[l]) < n || c.open[l] > n:
 			return Ambiguous, nil
 		default:
-			mine = append(mine, free[next[l]])
-			next[l]++
+			found++
 		}
 	}
 	switch {
-	case missing == len(likeness):
+	case found == 0:
 		return Absent, nil
-	case missing > 0:
+	case found < len(wanted):
 		return Ambiguous, nil
 	}
-	c.take(mine, time.Now())
+	// Of objects that look the same, the latest are the likeliest: a look
+	// follows its attempt closely.
+	mine := make([]Object, len(likeness))
+	for i, l := range slices.Backward(likeness) {
+		last := len(free[l]) - 1
+		mine[i], free[l] = free[l][last], free[l][:last]
+	}
+	c.give(mine, time.Now())
 	return Found, mine
 }
 
 func (c *Claims) free(all []Object) []Object {
 	var free []Object
 	for _, o := range all {
-		if _, had := c.taken[o]; !had {
+		if !c.taken[o] {
 			free = append(free, o)
 		}
 	}
 	return free
+}
+
+func (c *Claims) give(objects []Object, now time.Time) {
+	for _, o := range objects {
+		if !c.taken[o] {
+			c.taken[o] = true
+			c.takes = append(c.takes, take{now, o})
+		}
+	}
+}
+
+func (c *Claims) close(likeness []uint64) {
+	for _, l := range likeness {
+		if c.open[l]--; c.open[l] == 0 {
+			delete(c.open, l)
+		}
+	}
+}
+
+// forget drops what is too old to be mistaken for anything.
+func (c *Claims) forget(now time.Time) {
+	for len(c.lost) > 0 && now.Sub(c.lost[0].at) > memory {
+		c.close(c.lost[0].likeness)
+		c.lost = c.lost[1:]
+	}
+	for len(c.takes) > 0 && now.Sub(c.takes[0].at) > memory {
+		delete(c.taken, c.takes[0].object)
+		c.takes = c.takes[1:]
+	}
 }

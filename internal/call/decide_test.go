@@ -3,6 +3,8 @@ package call
 import (
 	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/botix-pro/sdk-go/internal/rest"
 	"github.com/botix-pro/sdk-go/retry"
@@ -118,9 +120,11 @@ func TestClaims(t *testing.T) {
 	}{
 		{"nothing there", nil, []uint64{1}, found{}, Absent, nil},
 		{"one there, one operation", nil, []uint64{1}, found{1: msg(5)}, Found, msg(5)},
-		{"more there than operations: somebody else's as well", nil, []uint64{1}, found{1: msg(5, 6)}, Found, msg(5)},
+		{"more there than operations: somebody else's as well", nil, []uint64{1}, found{1: msg(5, 6)}, Found, msg(6)},
 		{"one there, two operations", func(c *Claims) { c.Begin(1) }, []uint64{1}, found{1: msg(5)}, Ambiguous, nil},
-		{"two there, two operations", func(c *Claims) { c.Begin(1) }, []uint64{1}, found{1: msg(5, 6)}, Found, msg(5)},
+		{"two there, two operations: which is whose?", func(c *Claims) { c.Begin(1) }, []uint64{1}, found{1: msg(5, 6)}, Ambiguous, nil},
+		{"none there, two operations", func(c *Claims) { c.Begin(1) }, []uint64{1}, found{}, Absent, nil},
+		{"one there, another ended unknown", func(c *Claims) { c.Begin(1); c.Lose(1) }, []uint64{1}, found{1: msg(5)}, Ambiguous, nil},
 		{"the one there is another's, settled", func(c *Claims) { c.Begin(1); c.Settle(msg(5), 1) }, []uint64{1}, found{1: msg(5)}, Absent, nil},
 		{"another failed for good", func(c *Claims) { c.Begin(1); c.Settle(nil, 1) }, []uint64{1}, found{1: msg(5)}, Found, msg(5)},
 		{"bulk, all there", nil, []uint64{1, 2}, found{1: msg(5), 2: msg(6)}, Found, msg(5, 6)},
@@ -151,4 +155,22 @@ func TestClaims(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What is remembered ends, so that a client that lives long neither grows nor
+// stays in doubt for ever.
+func TestClaimsForget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := NewClaims()
+		c.Begin(1, 2)
+		c.Settle([]Object{{"message", 5}}, 1, 2)
+		c.Begin(1)
+		c.Lose(1)
+		time.Sleep(memory + time.Second)
+		c.Begin(3)
+		c.Settle(nil, 3)
+		if len(c.open)+len(c.lost)+len(c.taken)+len(c.takes) != 0 {
+			t.Errorf("something is remembered: open %v, lost %v, taken %v", c.open, c.lost, c.taken)
+		}
+	})
 }
