@@ -64,7 +64,7 @@ func Platform() Policy {
 // Validate reports a field that makes no sense: a negative number, or a Base
 // above Cap.
 func (p Policy) Validate() error {
-	switch d := p.withDefaults(); {
+	switch d := p.WithDefaults(); {
 	case d.MaxAttempts < 0:
 		return errors.New("retry: Policy.MaxAttempts is negative")
 	case d.MaxUnsent < 0:
@@ -79,7 +79,8 @@ func (p Policy) Validate() error {
 	return nil
 }
 
-func (p Policy) withDefaults() Policy {
+// WithDefaults returns p with its zero fields filled as in [Default].
+func (p Policy) WithDefaults() Policy {
 	d := Default()
 	if p.MaxAttempts == 0 {
 		p.MaxAttempts = d.MaxAttempts
@@ -119,7 +120,7 @@ var _ backoff.BackOff = (*BackOff)(nil)
 // NewBackOff starts the pauses of one call. A policy that does not pass
 // [Policy.Validate] yields useless pauses, but never a negative one.
 func (p Policy) NewBackOff() *BackOff {
-	p = p.withDefaults()
+	p = p.WithDefaults()
 	b := &BackOff{policy: p, growth: backoff.ExponentialBackOff{
 		InitialInterval: p.Base,
 		Multiplier:      2,

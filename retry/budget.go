@@ -6,7 +6,7 @@ import (
 )
 
 // ErrBudget says that the budget of resends, not the server, ended the tries.
-var ErrBudget = errors.New("retry: budget of resends is spent")
+var ErrBudget = errors.New("the budget of resends is spent")
 
 // BudgetConfig sets the sizes of a [Budget]; zero fields take the defaults.
 type BudgetConfig struct {

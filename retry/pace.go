@@ -94,12 +94,14 @@ type Pacer struct {
 	belief  belief
 	clock   clock
 	window  window
+	others  others
 	flight  flight
 	probe   probe
 	parked  park
 	grow    *BackOff      // pauses after refusals that name no time
 	struck  time.Duration // when the latest of these began
 	last    time.Duration // start of the latest call
+	trip    time.Duration // how long the latest answer took
 	overrun time.Duration // how long after its reset a window has been seen open
 	gap     time.Duration // latest spacing, for when the window's is not known
 }
@@ -294,7 +296,10 @@ func (s *Slot) Answered(status int, h http.Header, sent, received time.Time) {
 		sent = p.epoch.Add(s.start)
 	}
 	rate := ParseRate(h, received)
-	asked, _ := After(h, received)
+	var asked time.Duration
+	if status == http.StatusTooManyRequests {
+		asked, _ = After(h, received)
+	}
 
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -303,7 +308,7 @@ func (s *Slot) Answered(status int, h http.Header, sent, received time.Time) {
 	p.learn(s, status, rate, sent.Sub(p.epoch), now)
 	if status == http.StatusTooManyRequests {
 		p.refused(s, rate, asked, now)
-	} else if s.start >= p.struck {
+	} else if s.start >= p.struck && p.grow.pauses > 0 {
 		p.grow.Reset()
 	}
 	p.news()

@@ -153,7 +153,7 @@ func (p *Pacer) start(now time.Duration) time.Duration {
 	if now < p.parked.until {
 		return p.parked.until
 	}
-	if p.belief == headers && p.left() <= 0 && now >= p.end() {
+	if p.belief == headers && now >= p.end() && (p.left() <= 0 || p.unpaced()) {
 		p.forget(0)
 	}
 	switch {
@@ -165,8 +165,8 @@ func (p *Pacer) start(now time.Duration) time.Duration {
 		return p.end()
 	case p.conf.Mode == Strict:
 		return now
-	case p.left() <= p.conf.Reserve && p.flight.young+p.flight.old > 0 && now < p.end():
-		return p.end()
+	case p.oneByOne(now) && p.flight.young+p.flight.old > 0 && now < p.end():
+		return p.end() // or when the call before is answered
 	case p.conf.Mode == Even:
 		return p.spaced(now)
 	default:
@@ -174,24 +174,35 @@ func (p *Pacer) start(now time.Duration) time.Duration {
 	}
 }
 
+// oneByOne says whether a call must wait for the answer to the one before: within
+// the reserve, and around the end of a first window, whose pace can be far above
+// that of a whole one and must not run on into the next.
+func (p *Pacer) oneByOne(now time.Duration) bool {
+	return p.left() <= p.conf.Reserve ||
+		p.unpaced() && now >= p.clock.earliest(p.window.reset)-p.trip
+}
+
+// unpaced says that the pace of a whole window is wanted and not yet known.
+func (p *Pacer) unpaced() bool { return p.conf.Mode == Even && p.window.even() == 0 }
+
 // spaced is one gap after the previous start. The calls that are left cut the
 // time until the next window's probe into equal parts, so the first call of that
 // window continues the row.
 func (p *Pacer) spaced(now time.Duration) time.Duration {
 	left, end, even := p.left(), p.end(), p.window.even()
-	if now >= end { // some window has begun; it has room for what is left
-		if even == 0 {
-			even = p.gap
-		}
+	if now >= end { // another window has begun, with room for what was left
 		return max(now, p.last+even)
 	}
 	// What an idle time left unused is made up at no more than twice the even pace.
-	p.gap = max((end-p.last)/time.Duration(left+1), even/2)
-	at := p.last + p.gap
+	p.gap = max((end-p.last)/time.Duration(p.share(now, end)+1), even/2)
+	at := max(now, p.last+p.gap)
 	if left <= p.conf.Reserve {
 		at = max(at, end-time.Duration(left)*even)
+		if p.taken(at, end) {
+			return end
+		}
 	}
-	return max(now, at)
+	return at
 }
 
 // estimate is when a caller with so many ahead of it can expect to start.
@@ -237,11 +248,13 @@ func (p *Pacer) learn(s *Slot, status int, rate Rate, sent, received time.Durati
 	reset := time.Duration(rate.Reset.UnixNano())
 	newer := !p.window.known || p.isNewer(reset, received)
 	p.observe(rate, reset, newer, sent, received)
+	p.trip = received - sent
 
 	w := &p.window
 	probed := p.belief == nothing && s.phase == p.probe.phase+1
 	switch {
 	case newer:
+		p.others.opens(w.remaining, rate.Remaining, p.end()-p.others.from, received)
 		if length := reset - w.reset; w.known && received-p.clock.latest(w.reset) <= p.clock.earliest(reset)-received {
 			w.length = length // in its first half it can only be the next one
 		}
@@ -251,6 +264,7 @@ func (p *Pacer) learn(s *Slot, status int, rate Rate, sent, received time.Durati
 	case probed: // it left after all that was known, so it knows better
 		w.remaining, w.limit = rate.Remaining, rate.Limit
 	default:
+		p.others.hear(received)
 		w.remaining, w.limit = min(w.remaining, rate.Remaining), rate.Limit
 	}
 	if s.start >= p.probe.notBefore && (probed || newer || p.belief == noLimits) {

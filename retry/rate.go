@@ -31,6 +31,15 @@ const (
 	headerReset     = "X-Ratelimit-Reset"
 )
 
+// field is the first value of a header whose name is spelled as net/http stores
+// it; Header.Get would check and canonicalise the name each time.
+func field(h http.Header, name string) string {
+	if v := h[name]; len(v) > 0 {
+		return v[0]
+	}
+	return ""
+}
+
 // ParseRate reads X-RateLimit-Limit, -Remaining and -Reset and the Date of an
 // answer whose header was read at received. It never fails: what cannot be read
 // stays unknown.
@@ -41,15 +50,15 @@ const (
 // more than a day ahead is taken as unknown.
 func ParseRate(h http.Header, received time.Time) Rate {
 	var r Rate
-	r.Limit, r.LimitKnown = count(h.Get(headerLimit))
+	r.Limit, r.LimitKnown = count(field(h, headerLimit))
 	r.LimitKnown = r.LimitKnown && r.Limit > 0
-	r.Remaining, r.RemainingKnown = count(h.Get(headerRemaining))
-	reset := h.Get(headerReset)
+	r.Remaining, r.RemainingKnown = count(field(h, headerRemaining))
+	reset := field(h, headerReset)
 	if reset == "" {
 		return r
 	}
 	now := received
-	if d, ok := httpDate(h.Get("Date"), received); ok {
+	if d, ok := httpDate(field(h, "Date"), received); ok {
 		r.Date, now = d, d
 	}
 	r.Reset = moment(strings.TrimSpace(reset), now)
@@ -59,6 +68,9 @@ func ParseRate(h http.Header, received time.Time) Rate {
 // count reads a number of calls. A negative one is a spent window; a huge one is
 // cut where arithmetic stays safe on every platform.
 func count(v string) (n int, ok bool) {
+	if v == "" { // the usual case of a server without limits, and an error would cost
+		return 0, false
+	}
 	n, err := strconv.Atoi(strings.TrimSpace(v))
 	return min(max(n, 0), 1_000_000_000), err == nil
 }

@@ -46,7 +46,7 @@ func after(v string, h http.Header, received time.Time) (time.Duration, bool) {
 	if !ok {
 		return 0, false
 	}
-	now, ok := httpDate(h.Get("Date"), received)
+	now, ok := httpDate(field(h, "Date"), received)
 	if !ok {
 		now = received
 	}

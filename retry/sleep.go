@@ -54,15 +54,14 @@ func newWaitError(wait time.Duration, reason WaitReason) *WaitError {
 
 // Error names the wait, the moment and the bound.
 func (e *WaitError) Error() string {
-	until := e.Until.Format(time.RFC3339)
+	why := "longer than the policy waits"
 	switch e.Reason {
 	case WaitDeadline:
-		return fmt.Sprintf("retry: next try in %v (at %s) would come after the context's deadline", e.Wait, until)
+		why = "past the context's deadline"
 	case WaitDayLimit:
-		return fmt.Sprintf("retry: limit spent, next try in %v (at %s)", e.Wait, until)
-	default:
-		return fmt.Sprintf("retry: next try in %v (at %s) is later than the policy waits", e.Wait, until)
+		why = "the limit is spent"
 	}
+	return fmt.Sprintf("next try in %v, at %s: %s", e.Wait.Round(time.Millisecond), e.Until.Format(time.RFC3339), why)
 }
 
 // Is makes a wait that the context's deadline forbids look like the deadline.
