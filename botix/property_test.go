@@ -4,8 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"slices"
-	"strings"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -76,14 +77,17 @@ func history(t *testing.T, seed uint64, sum *tally) {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	cfg := botixtest.Config{Seed: seed, Latency: time.Duration(rnd.IntN(3)) * 20 * time.Millisecond}
 	opts := []botix.Option{
-		botix.WithAttemptTimeout(5 * time.Second),
+		botix.WithAttemptTimeout(3 * time.Second),
+		botix.WithServerTime(8 * time.Second),
 		botix.WithRetry(retry.Policy{MaxAttempts: 2 + rnd.IntN(4), Rand: lockedFloat(seed)}),
 	}
-	inBubble(t, cfg, opts, func(s *sandbox) {
+	inBubble(t, cfg, nil, func(s *sandbox) {
 		s.srv.Clock().SetSkew(time.Duration(rnd.IntN(240)-120) * time.Second)
 		contacts := []botix.ContactID{s.contact("Анна"), s.contact("Борис")}
 		scenario := botix.ScenarioID(s.srv.AddScenario(botixtest.Scenario{IsActive: true, Finishes: true}))
 		s.srv.Script(faults(rnd)...)
+		network := &wire{RoundTripper: s.srv.Transport()}
+		s.client = s.newClient(s.srv.APIKey(), append(opts, botix.WithHTTPClient(&http.Client{Transport: network}))...)
 
 		var results []ended
 		var mu sync.Mutex
@@ -104,6 +108,7 @@ func history(t *testing.T, seed uint64, sum *tally) {
 		}
 		wg.Wait()
 		judge(s, results, sum)
+		network.noneTooEarly(s.T)
 	})
 }
 
@@ -128,7 +133,7 @@ func faults(rnd *rand.Rand) []botixtest.Rule {
 		botixtest.HTML(502), botixtest.HTML(200), botixtest.HTML(504).AfterWork(),
 		botixtest.Status(503).With("Retry-After", "3"), botixtest.Status(503).With("Retry-After", "2").AfterWork(),
 		botixtest.RateLimited("2"), botixtest.RateLimited("4"),
-		botixtest.Delay(4 * time.Second), botixtest.DelayAfter(7 * time.Second),
+		botixtest.Delay(2 * time.Second), botixtest.Delay(7 * time.Second), botixtest.DelayAfter(7 * time.Second),
 		botixtest.Redirect(307, "https://elsewhere.test/"), botixtest.Gzip(), botixtest.ExtraFields(),
 		botixtest.Refusal("DELIVERY_FAILED"), botixtest.Refusal("CONTACT_BUSY"),
 	}
@@ -251,7 +256,6 @@ func judge(s *sandbox, results []ended, sum *tally) {
 		}
 		sameRequest(s, journal.WithKey(key))
 	}
-	noneTooEarly(s, journal.Calls())
 }
 
 // sameRequest checks that all attempts under one key are the same request.
@@ -263,26 +267,47 @@ func sameRequest(s *sandbox, calls []botixtest.Call) {
 	}
 }
 
-// noneTooEarly checks that nobody calls while a 429 holds, and that a request
-// answered 503 with Retry-After is not repeated before. What was on its way when
-// the refusal was made arrives all the same.
-func noneTooEarly(s *sandbox, calls []botixtest.Call) {
-	for i, refused := range calls {
-		var seconds int
-		at := strings.Index(refused.Fault, "Retry-After")
-		if at < 0 || refused.Status != 429 && refused.Status != 503 {
+// wire sees the requests as they leave the client and the answers as they come.
+type wire struct {
+	http.RoundTripper
+	mu        sync.Mutex
+	exchanges []exchange
+}
+
+type exchange struct {
+	key            string
+	sent, received time.Time
+	status         int
+	retryAfter     time.Duration
+}
+
+func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	x := exchange{key: r.Header.Get("Idempotency-Key"), sent: time.Now()}
+	resp, err := w.RoundTripper.RoundTrip(r)
+	if x.received = time.Now(); err == nil {
+		x.status = resp.StatusCode
+		if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
+			x.retryAfter = time.Duration(seconds) * time.Second
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.exchanges = append(w.exchanges, x)
+	return resp, err
+}
+
+// noneTooEarly checks that nothing leaves while a 429 holds, and that a request
+// answered 503 with Retry-After is not repeated before.
+func (w *wire) noneTooEarly(t *testing.T) {
+	for _, refused := range w.exchanges {
+		if refused.retryAfter == 0 {
 			continue
 		}
-		if _, err := fmt.Sscanf(strings.TrimLeft(refused.Fault[at+len("Retry-After"):], ": \""), "%d", &seconds); err != nil {
-			s.Fatalf("fault %q: %v", refused.Fault, err)
-		}
-		heard := refused.At.Add(refused.Took)
-		until := refused.At.Add(time.Duration(seconds) * time.Second)
-		for _, c := range calls[i+1:] {
-			mine := c.IdempotencyKey != "" && c.IdempotencyKey == refused.IdempotencyKey
-			left := c.At.Add(-20 * time.Millisecond) // half of the largest latency
-			if left.After(heard.Add(20*time.Millisecond)) && c.At.Before(until) && (mine || refused.Status == 429) {
-				s.Errorf("%s came %v after a %d that asked for %ds", c.Operation, c.At.Sub(refused.At), refused.Status, seconds)
+		until := refused.received.Add(refused.retryAfter)
+		for _, x := range w.exchanges {
+			mine := x.key != "" && x.key == refused.key
+			if x.sent.After(refused.received) && x.sent.Before(until) && (mine || refused.status == 429) {
+				t.Errorf("a request left %v after a %d that asked for %v", x.sent.Sub(refused.received), refused.status, refused.retryAfter)
 			}
 		}
 	}
