@@ -1,6 +1,9 @@
 package botixtest
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Chat is a conversation with one contact in one channel.
 type Chat struct {
@@ -40,8 +43,8 @@ func (s *Server) CompleteChats(contactID int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.project(defaultProject)
-	for _, c := range p.chats {
-		if c.ContactID == contactID && c.Status != "completed" {
+	for _, c := range p.chatsOf[contactID] {
+		if c.Status != "completed" {
 			s.closeChat(p, c)
 		}
 	}
@@ -49,8 +52,8 @@ func (s *Server) CompleteChats(contactID int64) {
 
 // openChat returns the open chat of a contact in a channel, or begins one.
 func (s *Server) openChat(p *project, contactID int64, channel string) *chat {
-	for i := len(p.chats) - 1; i >= 0; i-- { // newest first: it is the one that is open
-		if c := p.chats[i]; c.ContactID == contactID && c.Channel == channel && c.Status != "completed" {
+	for _, c := range slices.Backward(p.chatsOf[contactID]) { // the newest is the one that may be open
+		if c.Channel == channel && c.Status != "completed" {
 			return c
 		}
 	}
@@ -66,6 +69,7 @@ func (s *Server) beginChat(p *project, contactID int64, channel string, scenario
 		birth: birth{s.clock.Now()},
 	}
 	p.chats = append(p.chats, c)
+	p.chatsOf[contactID] = append(p.chatsOf[contactID], c)
 	s.emit(p, "chat.opened", c.Chat)
 	return c
 }

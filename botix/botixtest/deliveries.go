@@ -150,7 +150,7 @@ func (s *Server) try(d *outbound) DeliveryTry {
 }
 
 func (s *Server) post(d *outbound, requestID string) (status int, err error) {
-	if s.config.WebhookTransport == nil {
+	if s.hooks == nil {
 		return 0, errors.New("no WebhookTransport is configured")
 	}
 	ctx, cancel := context.WithTimeout(s.life, deliveryTimeout)
@@ -164,7 +164,7 @@ func (s *Server) post(d *outbound, requestID string) (status int, err error) {
 	request.Header.Set("X-Botix-Event", d.Event)
 	request.Header.Set("X-Botix-Signature", d.Signature)
 	request.Header.Set("X-Botix-Request-Id", requestID)
-	response, err := s.config.WebhookTransport.RoundTrip(request) // a redirect is no 2xx, so a failed try
+	response, err := s.hooks.RoundTrip(request) // a redirect is no 2xx, so a failed try
 	if err != nil {
 		return 0, err
 	}

@@ -24,7 +24,8 @@ type Notice struct {
 	ExpiresAt   time.Time
 }
 
-// announce puts notices on the answer, or answers 410. It is called with Server.mu held.
+// announce puts the notices on the answer to come, and returns a 410 when the version is gone.
+// It is called with Server.mu held.
 func (s *Server) announce(x *exchange) *Answer {
 	if n := s.config.Notice; n != nil {
 		x.header.Set("X-API-Notice",

@@ -112,6 +112,7 @@ func (s *Server) answer(x *exchange) *Answer {
 func (s *Server) enterAPI(x *exchange) *Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	gone := s.announce(x) // its headers are on every answer, refusals too
 	if refused := s.authenticate(x); refused != nil {
 		return refused
 	}
@@ -123,7 +124,7 @@ func (s *Server) enterAPI(x *exchange) *Answer {
 	if refused := s.admit(x); refused != nil {
 		return refused
 	}
-	return s.announce(x)
+	return gone
 }
 
 // work executes the operation and keeps its answer under the key, in one step that nothing can interrupt: as a database

@@ -194,7 +194,7 @@ func (s *Server) finish(x *exchange, answer *Answer, status int, fault string) {
 	x.call.Took = time.Since(x.call.At)
 	call := *x.call
 	s.mu.Unlock()
-	if s.config.OnCall != nil {
-		s.config.OnCall(call)
+	if s.onCall != nil {
+		s.onCall(call)
 	}
 }

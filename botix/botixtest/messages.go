@@ -121,10 +121,17 @@ func (s *Server) messagesSend(x *exchange) *Answer {
 	if refused != nil {
 		return refused
 	}
-	return succeed(200, map[string]any{
-		"id": m.ID, "message_id": m.ID, "conversation_id": m.ConversationID,
-		"contact_id": m.ContactID, "channel": m.Channel, "status": "sent",
-	}, nil)
+	return succeed(200, sent{m.ID, m.ID, m.ConversationID, m.ContactID, m.Channel, "sent"}, nil)
+}
+
+// sent is the answer to a send. Both ids name the message.
+type sent struct {
+	ID             int64  `json:"id"`
+	MessageID      int64  `json:"message_id"`
+	ConversationID int64  `json:"conversation_id"`
+	ContactID      int64  `json:"contact_id"`
+	Channel        string `json:"channel"`
+	Status         string `json:"status"`
 }
 
 // send is one message's transaction: it reaches the contact, or nothing happened.

@@ -141,6 +141,9 @@ func TestDeprecationAndNotice(t *testing.T) {
 		Deprecation: &botixtest.Deprecation{Sunset: sunset, Standard: true, Link: "https://example.test/d"},
 		Notice:      &botixtest.Notice{Information: "trial_quota_80pct", ExpiresAt: sunset},
 	}, func(c *client) {
+		if got := c.as("").do("GET me", ""); got.header.Get("X-API-Deprecation") == "" {
+			t.Error("a refusal does not carry the deprecation")
+		}
 		got := c.want(c.do("GET me", ""), 200)
 		for name, want := range map[string]string{
 			"X-API-Deprecation": "version=1.0.0; sunset=2000-03-01; replacement=/public/v2",

@@ -99,8 +99,8 @@ func (s *Server) scenariosRun(x *exchange) *Answer {
 	if sc.NoStart {
 		return refuse("NO_START_BLOCK", "the scenario has no first block")
 	}
-	for _, running := range p.chats {
-		if running.ContactID != c.ID || running.ScenarioID == nil || running.Status != "active" {
+	for _, running := range p.chatsOf[c.ID] {
+		if running.ScenarioID == nil || running.Status != "active" {
 			continue
 		}
 		if !body.Force {

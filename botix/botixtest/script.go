@@ -63,7 +63,7 @@ func (r Rule) InTurn(faults ...Fault) Rule { r.faults, r.inTurn = faults, true; 
 // rule that can never work: an unknown operation, no fault, [Refuse] after the connection is there.
 func (s *Server) Script(rules ...Rule) {
 	for _, r := range rules {
-		if err := r.check(); err != nil {
+		if err := r.Check(); err != nil {
 			panic("botixtest: " + err.Error())
 		}
 	}
@@ -77,7 +77,8 @@ func (s *Server) ClearScript() {
 	s.script.rules = nil
 }
 
-func (r Rule) check() error {
+// Check returns what is wrong with a rule, nil when [Server.Script] takes it.
+func (r Rule) Check() error {
 	known := slices.ContainsFunc(operations, func(op operation) bool { return op.id == r.operation })
 	switch {
 	case !known && r.operation != "*" && r.operation != "":

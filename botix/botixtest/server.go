@@ -52,8 +52,9 @@ type Config struct {
 
 // Server is a running sandbox. Its methods are safe for concurrent use. Close it.
 type Server struct {
-	config    Config // mu guards the fields that change while running
 	clock     *Clock
+	hooks     http.RoundTripper // carries webhook deliveries
+	onCall    func(Call)
 	script    script
 	gate      gate
 	dial      func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -66,6 +67,7 @@ type Server struct {
 	running sync.WaitGroup  // the accept loop, handlers, webhook deliveries
 
 	mu        sync.Mutex // guards all below; never held while waiting or writing
+	config    Config
 	closed    bool
 	random    *rand.Rand
 	keys      map[string]*apiKey
@@ -126,6 +128,8 @@ func newServer(cfg Config) *Server {
 	s := &Server{
 		config:   cfg,
 		clock:    cfg.Clock,
+		hooks:    cfg.WebhookTransport,
+		onCall:   cfg.OnCall,
 		random:   rand.New(rand.NewPCG(cfg.Seed, 1)),
 		keys:     make(map[string]*apiKey),
 		banned:   make(map[string]bool),
@@ -163,7 +167,7 @@ func (s *Server) Close() error {
 	}
 	s.running.Wait()
 	if first {
-		if t, ok := s.config.WebhookTransport.(*http.Transport); ok {
+		if t, ok := s.hooks.(*http.Transport); ok {
 			t.CloseIdleConnections()
 		}
 	}
@@ -222,8 +226,6 @@ func (s *Server) Configure(change func(*Config)) {
 	defer s.mu.Unlock()
 	next := s.config
 	change(&next)
-	next.Addr, next.Clock, next.Seed = s.config.Addr, s.config.Clock, s.config.Seed
-	next.WebhookTransport, next.OnCall = s.config.WebhookTransport, s.config.OnCall
 	if next.Window <= 0 {
 		next.Window = time.Minute
 	}

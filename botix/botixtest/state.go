@@ -17,13 +17,15 @@ type project struct {
 	scenarios []*scenario
 	channels  []Channel
 	webhooks  []*webhook
+
+	chatsOf map[int64][]*chat // by contact, in order of ids
 }
 
 // project returns the project with that id; a key may be the first to name it.
 func (s *Server) project(id int64) *project {
 	p := s.projects[id]
 	if p == nil {
-		p = &project{id: id, channels: defaultChannels(s.now())}
+		p = &project{id: id, channels: defaultChannels(s.now()), chatsOf: make(map[int64][]*chat)}
 		s.projects[id] = p
 	}
 	return p

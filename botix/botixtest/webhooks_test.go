@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -19,22 +20,41 @@ import (
 
 // receiver is a webhook endpoint: it keeps what came and answers with status.
 type receiver struct {
+	delay time.Duration
+
 	mu     sync.Mutex
 	status int
-	delay  time.Duration
-	got    []*http.Request
-	bodies [][]byte
-	at     []time.Time
+	came   []event
+}
+
+// event is one delivery as its receiver saw it.
+type event struct {
+	at     time.Time
+	header http.Header
+	body   string
+}
+
+// events returns what came so far. Virtual time orders nothing for the race detector, so it takes the lock.
+func (r *receiver) events() []event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.came)
+}
+
+func (r *receiver) answer(status int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.status = status
 }
 
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	body, _ := io.ReadAll(req.Body)
 	r.mu.Lock()
-	r.got, r.bodies, r.at = append(r.got, req), append(r.bodies, body), append(r.at, time.Now())
-	status, delay := r.status, r.delay
+	r.came = append(r.came, event{time.Now(), req.Header, string(body)})
+	status := r.status
 	r.mu.Unlock()
 	select {
-	case <-time.After(delay):
+	case <-time.After(r.delay):
 	case <-req.Context().Done():
 	}
 	w.WriteHeader(status)
@@ -63,24 +83,25 @@ func TestDeliveryIsSigned(t *testing.T) {
 		}
 		c.do("POST messages", hello)
 		synctest.Wait()
-		if len(r.got) != 1 {
-			t.Fatalf("%d deliveries, want 1", len(r.got))
+		got := r.events()
+		if len(got) != 1 {
+			t.Fatalf("%d deliveries, want 1", len(got))
 		}
 		mac := hmac.New(sha256.New, []byte(hook.Secret))
-		mac.Write(r.bodies[0])
-		header := r.got[0].Header
+		mac.Write([]byte(got[0].body))
+		header := got[0].header
 		if got, want := header.Get("X-Botix-Signature"), hex.EncodeToString(mac.Sum(nil)); got != want {
 			t.Errorf("signature %s, want %s", got, want)
 		}
 		if header.Get("X-Botix-Event") != "message.sent" || header.Get("X-Botix-Request-Id") == "" {
 			t.Errorf("headers %v", header)
 		}
-		var event struct {
+		var body struct {
 			Event string
 			Data  botixtest.Message
 		}
-		if err := json.Unmarshal(r.bodies[0], &event); err != nil || event.Event != "message.sent" || event.Data.Content != "Привет" {
-			t.Errorf("body %s, %v", r.bodies[0], err)
+		if err := json.Unmarshal([]byte(got[0].body), &body); err != nil || body.Event != "message.sent" || body.Data.Content != "Привет" {
+			t.Errorf("body %s, %v", got[0].body, err)
 		}
 		log := c.srv.Deliveries()
 		if len(log) != 1 || log[0].Status != "delivered" || log[0].Tries[0].Status != 204 {
@@ -98,17 +119,18 @@ func TestRetrySchedule(t *testing.T) {
 		subscribe(c, `"chat.opened"`)
 		c.srv.Emit("chat.assigned", nil)
 		time.Sleep(24 * time.Hour)
+		came := r.events()
 		var gaps []time.Duration
-		for i := 1; i < len(r.at); i++ {
-			gaps = append(gaps, r.at[i].Sub(r.at[i-1]))
+		for i := 1; i < len(came); i++ {
+			gaps = append(gaps, came[i].at.Sub(came[i-1].at))
 		}
 		if want := "[30s 5m0s 30m0s 2h0m0s 6h0m0s]"; fmt.Sprint(gaps) != want {
 			t.Errorf("gaps %v, want %s", gaps, want)
 		}
 		ids, bodies := map[string]bool{}, map[string]bool{}
-		for i, req := range r.got {
-			ids[req.Header.Get("X-Botix-Request-Id")] = true
-			bodies[string(r.bodies[i])] = true
+		for _, e := range came {
+			ids[e.header.Get("X-Botix-Request-Id")] = true
+			bodies[e.body] = true
 		}
 		if len(ids) != 1 || len(bodies) != 1 {
 			t.Errorf("%d request ids and %d bodies over all tries, want one of each", len(ids), len(bodies))
@@ -128,16 +150,15 @@ func TestRetriesFollowTheSandboxClock(t *testing.T) {
 		subscribe(c, `"chat.opened"`)
 		c.srv.Emit("test.invented", map[string]int{"n": 1})
 		synctest.Wait()
-		r.mu.Lock()
-		r.status = 200
-		r.mu.Unlock()
+		r.answer(200)
 		begin := time.Now()
 		c.srv.Clock().Advance(30 * time.Second)
 		synctest.Wait()
-		if time.Since(begin) != 0 || len(r.got) != 2 || c.srv.Deliveries()[0].Status != "delivered" {
-			t.Errorf("after advancing 30 s: %d tries, %+v", len(r.got), c.srv.Deliveries())
+		came := r.events()
+		if time.Since(begin) != 0 || len(came) != 2 || c.srv.Deliveries()[0].Status != "delivered" {
+			t.Fatalf("after advancing 30 s: %d tries, %+v", len(came), c.srv.Deliveries())
 		}
-		if r.got[0].Header.Get("X-Botix-Request-Id") == r.got[1].Header.Get("X-Botix-Request-Id") {
+		if came[0].header.Get("X-Botix-Request-Id") == came[1].header.Get("X-Botix-Request-Id") {
 			t.Error("both tries have one request id, want fresh ones")
 		}
 	})
@@ -152,8 +173,8 @@ func TestSlowReceiverIsAFailedTry(t *testing.T) {
 		if got["delivered"] != false || got["response_code"] != nil || got["error"] == nil || time.Since(begin) != 10*time.Second {
 			t.Errorf("after %v: %v", time.Since(begin), got)
 		}
-		if len(r.got) != 1 || r.got[0].Header.Get("X-Botix-Event") != "test" {
-			t.Errorf("receiver got %v", r.got)
+		if came := r.events(); len(came) != 1 || came[0].header.Get("X-Botix-Event") != "test" {
+			t.Errorf("receiver got %v", came)
 		}
 	})
 }
