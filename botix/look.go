@@ -3,6 +3,7 @@ package botix
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,12 +15,18 @@ import (
 type seek[T any] struct {
 	// likeness stands for what the call creates, one for each object.
 	likeness []uint64
-	// candidates lists objects made since a moment that look like it.
-	candidates func(ctx context.Context, since time.Time) (map[uint64][]call.Object, error)
-	// adopt makes the call's result of objects found, one for each likeness.
-	adopt func([]call.Object) *T
+	// find lists objects made since a moment that look like it. Most calls
+	// never need it, so it does all work that only a look needs.
+	find func(ctx context.Context, since time.Time) (lineup[T], error)
 	// made are the objects that an answer says were created.
 	made func(*T) []call.Object
+}
+
+// lineup is what a look saw.
+type lineup[T any] struct {
+	candidates map[uint64][]call.Object // by likeness
+	// adopt makes the call's result of candidates, one for each likeness.
+	adopt func([]call.Object) *T
 }
 
 // slack is how much earlier than the first send a list is asked for.
@@ -33,13 +40,13 @@ func (s *seek[T]) look(c *Client, env *envelope[T]) func(context.Context, call.S
 		if !first.Known {
 			since = since.Add(-slack) // no server time is known: trust ours less
 		}
-		candidates, err := s.candidates(ctx, since)
+		found, err := s.find(ctx, since)
 		if err != nil {
 			return call.Ambiguous, fmt.Errorf("looking up whether it was done: %w", err)
 		}
-		seen, objects := c.claims.Match(s.likeness, candidates)
+		seen, objects := c.claims.Match(s.likeness, found.candidates)
 		if seen == call.Found {
-			*env = envelope[T]{Data: s.adopt(objects)}
+			*env = envelope[T]{Data: found.adopt(objects)}
 		}
 		return seen, nil
 	}
@@ -69,29 +76,29 @@ type sought[T any] map[call.Object]*T
 // seekMessages finds sent messages by contact, text and, where one was named,
 // channel. Messages of the contact's own are not candidates.
 func seekMessages[T any](c *Client, sent []SendMessage, adopt func([]*Message) *T, made func(*T) []MessageID) *seek[T] {
-	like := func(contact ContactID, content string) uint64 {
-		return c.claims.Likeness(kindMessage, fmt.Sprint(contact), content)
+	s := &seek[T]{
+		likeness: make([]uint64, len(sent)),
+		made:     func(data *T) []call.Object { return objects(kindMessage, made(data)) },
 	}
-	channels := make(map[uint64]Channel, len(sent))
-	s := &seek[T]{}
-	list := ListMessages{Limit: maxPageSize}
-	for _, m := range sent {
-		l := like(m.ContactID, m.Content)
-		s.likeness = append(s.likeness, l)
-		channels[l] = m.Channel
+	for i := range sent {
+		s.likeness[i] = c.likeMessage(sent[i].ContactID, sent[i].Content)
 	}
-	if len(sent) == 1 {
-		list.ContactID = sent[0].ContactID
-	}
-	found := sought[Message]{}
-	s.candidates = func(ctx context.Context, since time.Time) (map[uint64][]call.Object, error) {
+	s.find = func(ctx context.Context, since time.Time) (lineup[T], error) {
+		found := sought[Message]{}
 		all := make(map[uint64][]call.Object)
-		list.Since = since.Add(-slack)
+		channels := make(map[uint64]Channel, len(sent))
+		for i, l := range s.likeness {
+			channels[l] = sent[i].Channel
+		}
+		list := ListMessages{Since: since.Add(-slack), Limit: maxPageSize}
+		if len(sent) == 1 {
+			list.ContactID = sent[0].ContactID
+		}
 		for m, err := range c.Messages.All(ctx, list) {
 			if err != nil {
-				return nil, err
+				return lineup[T]{}, err
 			}
-			l := like(m.ContactID, m.Content)
+			l := c.likeMessage(m.ContactID, m.Content)
 			channel, sought := channels[l]
 			if !sought || m.Role == RoleUser || m.CreatedAt.Before(since) || channel != "" && channel != m.Channel {
 				continue
@@ -100,26 +107,28 @@ func seekMessages[T any](c *Client, sent []SendMessage, adopt func([]*Message) *
 			found[o] = m
 			all[l] = append(all[l], o)
 		}
-		return all, nil
+		return lineup[T]{all, func(objects []call.Object) *T { return adopt(found.of(objects)) }}, nil
 	}
-	s.adopt = func(objects []call.Object) *T { return adopt(found.of(objects)) }
-	s.made = func(data *T) []call.Object { return objects(kindMessage, made(data)) }
 	return s
+}
+
+func (c *Client) likeMessage(contact ContactID, content string) uint64 {
+	return c.claims.Likeness(kindMessage, strconv.FormatInt(int64(contact), 10), content)
 }
 
 // seekRun finds a scenario's run by its first message to the contact. Runs are
 // told apart by the chat each one opens.
 func seekRun(c *Client, id ScenarioID, req RunScenario) *seek[ScenarioRun] {
-	l := c.claims.Likeness(kindRun, fmt.Sprint(id), fmt.Sprint(req.ContactID))
-	found := sought[Message]{}
+	l := c.claims.Likeness(kindRun, strconv.FormatInt(int64(id), 10), strconv.FormatInt(int64(req.ContactID), 10))
 	return &seek[ScenarioRun]{
 		likeness: []uint64{l},
-		candidates: func(ctx context.Context, since time.Time) (map[uint64][]call.Object, error) {
+		find: func(ctx context.Context, since time.Time) (lineup[ScenarioRun], error) {
+			found := sought[Message]{}
 			all := make(map[uint64][]call.Object)
 			list := ListMessages{ContactID: req.ContactID, Since: since.Add(-slack), Limit: maxPageSize}
 			for m, err := range c.Messages.All(ctx, list) {
 				if err != nil {
-					return nil, err
+					return lineup[ScenarioRun]{}, err
 				}
 				scenario := m.Source != nil && *m.Source == SourceScenario && m.ScenarioID != nil && *m.ScenarioID == id
 				o := call.Object{Kind: kindRun, ID: int64(m.ChatID)}
@@ -129,11 +138,10 @@ func seekRun(c *Client, id ScenarioID, req RunScenario) *seek[ScenarioRun] {
 				found[o] = m
 				all[l] = append(all[l], o)
 			}
-			return all, nil
-		},
-		adopt: func(objects []call.Object) *ScenarioRun {
-			m := found[objects[0]]
-			return &ScenarioRun{ChatID: m.ChatID, ScenarioID: id, Channel: m.Channel, Status: RunStatusStarted}
+			return lineup[ScenarioRun]{all, func(objects []call.Object) *ScenarioRun {
+				m := found[objects[0]]
+				return &ScenarioRun{ChatID: m.ChatID, ScenarioID: id, Channel: m.Channel, Status: RunStatusStarted}
+			}}, nil
 		},
 		made: func(r *ScenarioRun) []call.Object { return objects(kindRun, []ChatID{r.ChatID}) },
 	}
@@ -143,18 +151,21 @@ func seekRun(c *Client, id ScenarioID, req RunScenario) *seek[ScenarioRun] {
 // phone, e-mail and the channels' ids; by name only where nothing else was given.
 func seekContacts[T any](c *Client, created []CreateContact, adopt func([]*Contact) *T, made func(*T) []ContactID) *seek[T] {
 	wanted := make([][]string, len(created))
-	s := &seek[T]{}
+	s := &seek[T]{
+		likeness: make([]uint64, len(created)),
+		made:     func(data *T) []call.Object { return objects(kindContact, made(data)) },
+	}
 	for i := range created {
 		wanted[i] = identity(&created[i])
-		s.likeness = append(s.likeness, c.claims.Likeness(append([]string{kindContact}, wanted[i]...)...))
+		s.likeness[i] = c.claims.Likeness(append([]string{kindContact}, wanted[i]...)...)
 	}
-	found := sought[Contact]{}
-	s.candidates = func(ctx context.Context, since time.Time) (map[uint64][]call.Object, error) {
+	s.find = func(ctx context.Context, since time.Time) (lineup[T], error) {
+		found := sought[Contact]{}
 		all := make(map[uint64][]call.Object)
 		list := ListContacts{Since: since.Add(-slack), Limit: maxPageSize}
 		for contact, err := range c.Contacts.All(ctx, list) {
 			if err != nil {
-				return nil, err
+				return lineup[T]{}, err
 			}
 			if contact.CreatedAt.Before(since) {
 				continue
@@ -167,7 +178,7 @@ func seekContacts[T any](c *Client, created []CreateContact, adopt func([]*Conta
 				switch alike(wanted[i], have) {
 				case some:
 					// Perhaps ours, as the server rewrote it, perhaps not.
-					return nil, ErrAmbiguous
+					return lineup[T]{}, ErrAmbiguous
 				case every:
 					if !taken[l] {
 						all[l] = append(all[l], o)
@@ -176,10 +187,8 @@ func seekContacts[T any](c *Client, created []CreateContact, adopt func([]*Conta
 				}
 			}
 		}
-		return all, nil
+		return lineup[T]{all, func(objects []call.Object) *T { return adopt(found.of(objects)) }}, nil
 	}
-	s.adopt = func(objects []call.Object) *T { return adopt(found.of(objects)) }
-	s.made = func(data *T) []call.Object { return objects(kindContact, made(data)) }
 	return s
 }
 
@@ -207,7 +216,7 @@ func identity(p *CreateContact) []string {
 		if n == 0 {
 			return ""
 		}
-		return fmt.Sprint(n)
+		return strconv.FormatInt(n, 10)
 	}
 	id := []string{
 		onlyDigits(p.Phone), strings.ToLower(p.Email), number(p.TelegramUserID),
