@@ -56,6 +56,9 @@ func WithHonouredKey(retention time.Duration) CallOption {
 }
 
 func callOptions(operation string, opts []CallOption) (callConfig, error) {
+	if len(opts) == 0 {
+		return callConfig{}, nil
+	}
 	var c callConfig
 	for _, opt := range opts {
 		if opt == nil {

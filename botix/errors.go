@@ -88,7 +88,7 @@ func newError(f *call.Failure) *Error {
 		}
 	}
 	if a.Status == http.StatusGone {
-		for _, n := range readNotices(op.Endpoint.Route(), a.Header) {
+		for _, n := range readNotices(op.Endpoint, a.Header) {
 			if n.Replacement != "" {
 				e.Replacement = n.Replacement
 			}

@@ -91,7 +91,7 @@ func (c *Client) Notices() []Notice { return c.notices.list(NoticeInformation, t
 
 // heard reads the notices beside an answer.
 func (c *Client) heard(e *call.Endpoint, a rest.Answer) {
-	for _, n := range readNotices(e.Route(), a.Header) {
+	for _, n := range readNotices(e, a.Header) {
 		c.notices.post(n, a.Received)
 	}
 }
@@ -205,7 +205,7 @@ func (b *board) list(kind NoticeKind, now time.Time) []Notice {
 }
 
 // readNotices reads the headers of one answer. Most have none of them.
-func readNotices(route string, h http.Header) []Notice {
+func readNotices(e *call.Endpoint, h http.Header) []Notice {
 	var all []Notice
 	for _, raw := range h["X-Api-Deprecation"] {
 		all = append(all, readPlatformDeprecation(raw))
@@ -214,7 +214,7 @@ func readNotices(route string, h http.Header) []Notice {
 		all = append(all, readInformation(raw))
 	}
 	if h["Deprecation"] != nil || h["Sunset"] != nil {
-		all = append(all, readStandardDeprecation(route, h))
+		all = append(all, readStandardDeprecation(e.Route(), h))
 	}
 	return all
 }
