@@ -62,7 +62,7 @@ var ErrAmbiguous = errors.New("the server's state does not tell whether this ope
 // Do carries op to its end. The Result is filled whatever the error; an error
 // is a *[Failure].
 func (e *Engine) Do(ctx context.Context, op *Operation) (*Result, error) {
-	r := &run{engine: e, op: op, backoff: e.Policy.NewBackOff()}
+	r := &run{engine: e, op: op}
 	if err := r.drive(ctx); err != nil {
 		return &r.Result, err
 	}
@@ -74,7 +74,7 @@ type run struct {
 	Result
 	engine  *Engine
 	op      *Operation
-	backoff *retry.BackOff
+	backoff *retry.BackOff // nil until the first pause
 
 	tries   int // attempts that may have reached the server's work
 	unsent  int // attempts that provably did not
@@ -97,6 +97,9 @@ func (r *run) drive(ctx context.Context) error {
 			return r.fail(ctx, nil)
 		}
 		if next == look {
+			if err := r.stayAway(ctx, &v); err != nil {
+				return r.fail(ctx, err)
+			}
 			seen, err := r.look(ctx)
 			if err != nil {
 				return r.fail(ctx, err)
@@ -194,15 +197,26 @@ func (r *run) exchange(ctx context.Context, limit time.Duration, a *retry.Attemp
 // guard runs after every wait and before every send. It returns how long the
 // exchange may take.
 func (r *run) guard() (time.Duration, error) {
-	limit, window := r.engine.AttemptTimeout, r.op.Endpoint.Retention
-	if window == 0 || !r.Unresolved() {
+	limit := r.engine.AttemptTimeout
+	left, bounded := r.window()
+	switch {
+	case !bounded:
 		return limit, nil
-	}
-	left := window - r.engine.WindowMargin - time.Since(r.first.Local)
-	if left <= 0 {
+	case left <= 0:
 		return 0, ErrWindowClosed
 	}
 	return min(limit, left), nil
+}
+
+// window is how long the server is sure to remember the key of an operation
+// that may have had its effect; not bounded when nothing is open, or where no
+// key counts.
+func (r *run) window() (left time.Duration, bounded bool) {
+	retention := r.op.Endpoint.Retention
+	if retention == 0 || !r.Unresolved() {
+		return 0, false
+	}
+	return retention - r.engine.WindowMargin - time.Since(r.first.Local), true
 }
 
 func (r *run) unresolvedBefore(a *retry.Attempt) bool {
@@ -273,6 +287,27 @@ func (r *run) look(ctx context.Context) (Sighting, error) {
 	return seen, nil
 }
 
+// stayAway waits for what the answer asked for before a look: that is a request
+// too. It is then no more to be waited for.
+func (r *run) stayAway(ctx context.Context, v *retry.Verdict) error {
+	if v.Wait == 0 {
+		return nil
+	}
+	wait, err := r.nextWait(ctx, v.Wait)
+	if err != nil {
+		return err
+	}
+	v.Wait, r.last().Pause = 0, wait
+	return retry.Sleep(ctx, wait)
+}
+
+func (r *run) nextWait(ctx context.Context, floor time.Duration) (time.Duration, error) {
+	if r.backoff == nil {
+		r.backoff = r.engine.Policy.NewBackOff()
+	}
+	return r.backoff.Next(ctx, floor)
+}
+
 // pause decides the wait before the next try, or refuses it, and sleeps.
 func (r *run) pause(ctx context.Context, v retry.Verdict, next step) error {
 	if ctx.Err() != nil {
@@ -287,7 +322,7 @@ func (r *run) pause(ctx context.Context, v retry.Verdict, next step) error {
 	case r.tries >= p.MaxAttempts:
 		return retry.ErrExhausted
 	}
-	wait, err := r.backoff.Next(ctx, v.Wait)
+	wait, err := r.nextWait(ctx, v.Wait)
 	if err != nil {
 		return err
 	}
@@ -298,10 +333,13 @@ func (r *run) pause(ctx context.Context, v retry.Verdict, next step) error {
 			return &retry.WaitError{Wait: wait, Until: time.Now().Add(wait), Reason: retry.WaitDeadline}
 		}
 	}
+	if left, bounded := r.window(); bounded && wait >= left {
+		return ErrWindowClosed // after the wait there would be nothing safe to do
+	}
 	if v.Outcome != retry.Throttled && !r.engine.Budget.Spend() {
 		return retry.ErrBudget
 	}
-	a.Pause = wait
+	a.Pause += wait
 	r.engine.Log.LogAttrs(ctx, slog.LevelWarn, "trying again",
 		slog.String("op", r.op.Endpoint.Name), slog.String("operation", r.op.ID),
 		slog.Int("attempt", a.Number), slog.String("outcome", a.Outcome.String()),

@@ -50,7 +50,7 @@ func New(cfg Config) *Client {
 		fresh:    withoutReuse(shared),
 		maxBytes: cfg.MaxBytes,
 		fixed: http.Header{
-			"Accept":        {"application/json"},
+			"Accept":        mediaJSON,
 			"Authorization": {"Bearer " + cfg.Bearer},
 			"User-Agent":    {cfg.UserAgent},
 		},
@@ -191,6 +191,9 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	return a, err
 }
 
+// mediaJSON is a header's value in all requests: nothing may change it.
+var mediaJSON = []string{"application/json"}
+
 func (c *Client) request(ctx context.Context, r Request) *http.Request {
 	header := make(http.Header, len(c.fixed)+2)
 	for name, values := range c.fixed {
@@ -210,7 +213,7 @@ func (c *Client) request(ctx context.Context, r Request) *http.Request {
 		header["Idempotency-Key"] = []string{r.Key}
 	}
 	if r.Body != nil {
-		header["Content-Type"] = []string{"application/json"}
+		header["Content-Type"] = mediaJSON
 	}
 	if r.Method != http.MethodGet {
 		oneWay(req, r.Body)
