@@ -19,6 +19,7 @@ const (
 var rows = []row{
 	{pkg: "internal/arch"},
 	{pkg: "internal/memnet"},
+	{pkg: "internal/versus"}, // for benchmarks: no package that is not a test imports it
 
 	// When to try again, and what an attempt proved. Useful without the client.
 	{pkg: "retry", outside: []string{backoff}},
