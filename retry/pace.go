@@ -130,7 +130,7 @@ func NewPacer(c Pace) (*Pacer, error) {
 		c.MaxWait = 60 * time.Second
 	}
 	grow := Policy{Multiply: true, Base: min(time.Second, c.MaxWait), Cap: c.MaxWait}
-	return &Pacer{conf: c, epoch: time.Now(), grow: grow.NewBackOff()}, nil
+	return &Pacer{conf: c, epoch: time.Now(), grow: grow.NewBackOff(), struck: -1}, nil
 }
 
 // Acquire blocks until a call may start and returns its slot, which must be
@@ -308,7 +308,7 @@ func (s *Slot) Answered(status int, h http.Header, sent, received time.Time) {
 	p.learn(s, status, rate, sent.Sub(p.epoch), now)
 	if status == http.StatusTooManyRequests {
 		p.refused(s, rate, asked, now)
-	} else if s.start >= p.struck && p.grow.pauses > 0 {
+	} else if s.start > p.struck && p.grow.pauses > 0 {
 		p.grow.Reset()
 	}
 	p.news()

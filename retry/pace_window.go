@@ -336,7 +336,7 @@ func (p *Pacer) refused(s *Slot, rate Rate, asked, now time.Duration) {
 		p.forget(now + asked)
 	case spent && now < p.end():
 		// The window is closed, and its end is known.
-	case s.start >= p.struck:
+	case s.start > p.struck:
 		// Another limit than the window's, or a window that does not end when it
 		// says. Refusals of calls that were under way together count once.
 		p.struck = now
