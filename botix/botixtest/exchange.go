@@ -18,12 +18,12 @@ type exchange struct {
 	call    *Call      // its row in the journal
 	header  http.Header
 
-	key      *apiKey
-	project  *project
-	tookSlot bool
-	record   *keyRecord // claimed Idempotency-Key, while in flight
-	faults   []Fault
-	item     int // index of the bulk item being worked on, for the journal
+	key     *apiKey
+	project *project
+	slot    [2]time.Time // starts of the minute and of the day that it was counted in
+	record  *keyRecord   // claimed Idempotency-Key, while in flight
+	faults  []Fault
+	item    int // index of the bulk item being worked on, for the journal; -1 outside of bulk calls
 }
 
 const maxRequestBytes = 8 << 20
@@ -99,13 +99,17 @@ func (s *Server) answer(x *exchange) *Answer {
 	if x.op == nil {
 		return refuse("NOT_FOUND", "there is no such path")
 	}
-	if known := s.begin(x); known != nil {
-		s.waitBefore(x)
-		return s.alter(x, known)
+	known := s.begin(x)
+	if known == nil {
+		defer s.end(x)
 	}
-	defer s.end(x)
-	s.waitBefore(x)
-	return s.alter(x, s.work(x))
+	if !s.waitBefore(x) { // a server that went down meanwhile does no work any more
+		return failure(http.StatusServiceUnavailable, "SERVER_CLOSED", "the sandbox is closing", nil)
+	}
+	if known == nil {
+		known = s.work(x)
+	}
+	return s.alter(x, known)
 }
 
 // enterAPI is everything that comes before the request is looked at: who asks, may they, how often, is the API there.
@@ -130,9 +134,6 @@ func (s *Server) enterAPI(x *exchange) *Answer {
 // work executes the operation and keeps its answer under the key, in one step that nothing can interrupt: as a database
 // transaction would.
 func (s *Server) work(x *exchange) *Answer {
-	if x.op.id == "webhooksTest" {
-		return x.op.do(s, x) // delivers while the client waits, so it takes Server.mu by itself
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	answer := x.op.do(s, x)
@@ -147,16 +148,17 @@ func (s *Server) work(x *exchange) *Answer {
 	return answer
 }
 
-// waitBefore delays the work by what the script asks for.
-func (s *Server) waitBefore(x *exchange) {
+// waitBefore delays the work by what the script asks for. It returns false when the server closed meanwhile.
+func (s *Server) waitBefore(x *exchange) bool {
 	for _, f := range x.faults {
 		s.sleep(f.before)
 	}
+	return s.life.Err() == nil
 }
 
 // instead answers by script, without any work.
 func (s *Server) instead(x *exchange) *Answer {
-	s.waitBefore(x)
+	_ = s.waitBefore(x) // there is no work to leave undone
 	var answer *Answer
 	for _, f := range x.faults {
 		if f.instead != nil {

@@ -163,7 +163,7 @@ func (f Fault) AfterWork() Fault {
 // With sets a header of the answer, over whatever is there: X-RateLimit-Reset in milliseconds, a Date of last year.
 func (f Fault) With(name, value string) Fault { return f.header(name, []string{value}) }
 
-// Without removes a header of the answer.
+// Without removes a header of the answer. A body without Content-Length is sent in chunks.
 func (f Fault) Without(name string) Fault { return f.header(name, nil) }
 
 func (f Fault) header(name string, values []string) Fault {

@@ -38,6 +38,7 @@ func TestFaults(t *testing.T) {
 		{botixtest.Status(503).With("Retry-After", "7"), nil, 503, 0, hasHeader("Retry-After", "7")},
 		{botixtest.Status(504).AfterWork(), nil, 504, 1, hasCode("SERVER_ERROR")},
 		{botixtest.Status(429), nil, 429, 0, hasHeader("Retry-After", "")},
+		{botixtest.Status(429), nil, 429, 0, hasHeader("X-RateLimit-Remaining", "2000")},
 		{botixtest.RateLimited("soon"), nil, 429, 0, hasHeader("Retry-After", "soon")},
 		{botixtest.Refusal("CONTACT_BUSY"), nil, 422, 0, hasCode("CONTACT_BUSY")},
 		{botixtest.HTML(502), nil, 502, 0, hasHeader("Content-Type", "text/html; charset=utf-8")},
@@ -46,6 +47,14 @@ func TestFaults(t *testing.T) {
 		{botixtest.Redirect(307, "http://example.test/"), nil, 307, 0, hasHeader("Location", "http://example.test/")},
 		{botixtest.Unharmed().With("X-RateLimit-Reset", "12345678901234"), nil, 200, 1, hasHeader("X-RateLimit-Reset", "12345678901234")},
 		{botixtest.WithoutLimitHeaders(), nil, 200, 1, hasHeader("X-RateLimit-Limit", "")},
+		{botixtest.Unharmed().Without("Date").Without("Content-Type"), nil, 200, 1, func(t *testing.T, a answer) {
+			hasHeader("Date", "")(t, a)
+			hasHeader("Content-Type", "")(t, a)
+		}},
+		{botixtest.Unharmed().Without("Content-Length"), nil, 200, 1, func(t *testing.T, a answer) {
+			hasHeader("Content-Length", "")(t, a)
+			hasLength(whole)(t, a)
+		}},
 		{botixtest.Gzip(), nil, 200, 1, func(t *testing.T, a answer) {
 			r, err := gzip.NewReader(strings.NewReader(a.text))
 			if err != nil {
@@ -335,6 +344,9 @@ func TestCloseEndsEverything(t *testing.T) {
 		if took := time.Since(begin); took != 0 {
 			t.Errorf("Close took %v", took)
 		}
+		if n := len(c.srv.Journal().MessagesTo(1)); n != 1 {
+			t.Errorf("contact 1 got %d messages, want 1: a server that is down does no work", n)
+		}
 	})
 }
 
@@ -352,10 +364,11 @@ func TestSameSeedSameServer(t *testing.T) {
 		})
 		return trace
 	}
-	if run(1) != run(1) {
+	first, again, other := run(1), run(1), run(2)
+	if first != again {
 		t.Error("one seed gave two traces")
 	}
-	if run(1) == run(2) {
+	if first == other {
 		t.Error("two seeds gave one trace")
 	}
 }

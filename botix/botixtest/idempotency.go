@@ -56,7 +56,7 @@ func (s *Server) begin(x *exchange) *Answer {
 		select {
 		case <-wait:
 		case <-s.closing:
-			return failure(503, "SERVER_CLOSED", "the sandbox is closing", nil)
+			return nil // and then nothing is done: see Server.answer
 		}
 	}
 }

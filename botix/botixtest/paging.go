@@ -2,6 +2,7 @@ package botixtest
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -175,6 +176,9 @@ func parseCursor(cursor string) (position, error) {
 	var p position
 	if _, err := fmt.Sscanf(string(text), "v1:%d:%d", &p.after, &p.page); err != nil {
 		return position{}, err
+	}
+	if p.String() != cursor || p.after < 0 || p.page < 1 { // Sscanf forgives what we never wrote
+		return position{}, errors.New("not a cursor of ours")
 	}
 	return p, nil
 }

@@ -76,26 +76,33 @@ func (s *Server) admit(x *exchange) *Answer {
 	default:
 		key.window.used++
 		key.day.used++
-		x.tookSlot = true
+		x.slot = [2]time.Time{key.window.start, key.day.start}
 	}
-	if perMinute > 0 {
+	s.limitHeaders(x)
+	return refused
+}
+
+// limitHeaders tells the state of the key's window.
+func (s *Server) limitHeaders(x *exchange) {
+	key := x.key
+	if perMinute, _ := s.limits(key); perMinute > 0 {
 		x.header.Set("X-RateLimit-Limit", strconv.Itoa(perMinute))
 		x.header.Set("X-RateLimit-Remaining", strconv.Itoa(max(perMinute-key.window.used, 0)))
 		x.header.Set("X-RateLimit-Reset", strconv.FormatInt(ceilUnix(key.window.end(s.config.Window)), 10))
 	}
-	return refused
 }
 
-// giveBack returns the slot of a request that a script answers with 429: that one was refused after all.
+// giveBack returns the slot of a request that a script answers with 429: that one was refused after all. A window that
+// ended meanwhile has nothing to get back.
 func (s *Server) giveBack(x *exchange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !x.tookSlot {
-		return
+	for i, c := range []*counter{&x.key.window, &x.key.day} {
+		if c.start.Equal(x.slot[i]) {
+			c.used--
+		}
 	}
-	x.tookSlot = false
-	x.key.window.used = max(x.key.window.used-1, 0)
-	x.key.day.used = max(x.key.day.used-1, 0)
+	s.limitHeaders(x)
 }
 
 func (s *Server) tooMany(message string, until, now time.Time) *Answer {

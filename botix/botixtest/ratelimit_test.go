@@ -87,3 +87,17 @@ func TestARequestThatIsRefusedForItsKeyTakesNoSlot(t *testing.T) {
 		}
 	})
 }
+
+func TestAScriptedRefusalGivesBackOnlyTheSlotItTook(t *testing.T) {
+	inBubble(t, botixtest.Config{PerMinute: 5}, func(c *client) {
+		c.srv.Script(botixtest.On("meGet").Nth(1).Do(botixtest.Delay(90*time.Second), botixtest.Status(429)))
+		done := make(chan answer)
+		go func() { done <- c.raw("GET me", "") }()
+		time.Sleep(time.Minute)
+		c.do("GET channels", "")
+		c.want(<-done, 429)
+		if got := c.do("GET channels", ""); got.header.Get("X-RateLimit-Remaining") != "3" {
+			t.Errorf("Remaining %s, want 3: the slot was of the minute before", got.header.Get("X-RateLimit-Remaining"))
+		}
+	})
+}

@@ -151,20 +151,19 @@ func (s *Server) webhooksDelete(x *exchange) *Answer {
 
 func noWebhook() *Answer { return refuse("NOT_FOUND", "there is no such webhook") }
 
-// webhooksTest delivers a test event while the client waits; it is not repeated. It runs without Server.mu.
+// webhooksTest delivers a test event while the client waits; it is not repeated.
 func (s *Server) webhooksTest(x *exchange) *Answer {
-	s.mu.Lock()
 	w, ok := byID(x.project.webhooks, x.pathID())
 	if !ok {
-		s.mu.Unlock()
 		return noWebhook()
 	}
 	d := s.newDelivery(x.project, w, "test", map[string]any{"webhook_id": w.ID})
 	s.effect(x, "webhook", w.ID, 0, "test")
-	x.call.Executed = true
-	s.mu.Unlock()
 
+	s.mu.Unlock() // the receiver may take its time, and may call this server
 	try := s.try(d)
+	s.mu.Lock()
+
 	result := map[string]any{
 		"delivered": try.ok(), "response_code": orNil(try.Status), "response_ms": nil, "error": orNil(try.Error),
 		"request_id": try.RequestID,

@@ -3,6 +3,7 @@ package botixtest
 import (
 	"bufio"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"strconv"
@@ -12,13 +13,13 @@ import (
 
 // write sends the answer, or as much of it as the script lets through.
 func (s *Server) write(w http.ResponseWriter, x *exchange, answer *Answer) {
+	if answer.Header == nil { // a Change took it away
+		answer.Header = http.Header{}
+	}
 	for name, values := range x.header {
 		if _, taken := answer.Header[name]; !taken {
 			answer.Header[name] = values
 		}
-	}
-	if answer.Header == nil {
-		answer.Header = http.Header{}
 	}
 	setDefault(answer.Header, "X-Request-Id", x.call.RequestID)
 	setDefault(answer.Header, "Date", s.clock.Now().Format(http.TimeFormat))
@@ -26,11 +27,7 @@ func (s *Server) write(w http.ResponseWriter, x *exchange, answer *Answer) {
 		setDefault(answer.Header, "Content-Length", strconv.Itoa(len(answer.Body)))
 	}
 	plan := deliveryOf(x.faults)
-	for name, values := range plan.set {
-		if answer.Header[name] = values; values == nil {
-			delete(answer.Header, name)
-		}
-	}
+	maps.Copy(answer.Header, plan.set) // nil values too: they keep net/http from making its own Date or Content-Type
 	status := answer.Status
 	if plan.cut != cutNone && plan.keep < 0 {
 		status = 0
@@ -38,10 +35,11 @@ func (s *Server) write(w http.ResponseWriter, x *exchange, answer *Answer) {
 	s.finish(x, answer, status, plan.name)
 
 	if plan.plain() {
-		for name, values := range answer.Header {
-			w.Header()[name] = values
-		}
+		maps.Copy(w.Header(), answer.Header)
 		w.WriteHeader(answer.Status)
+		if length, set := plan.set["Content-Length"]; set && length == nil {
+			_ = http.NewResponseController(w).Flush() // before the body is known, so it goes out chunked
+		}
 		_, _ = w.Write(answer.Body) // the client may have gone; the journal says what was decided
 		return
 	}
@@ -77,9 +75,7 @@ func deliveryOf(faults []Fault) *delivery {
 		}
 		d.slow += f.slow
 		d.lie = d.lie || f.lie
-		for name, values := range f.set {
-			d.set[name] = values
-		}
+		maps.Copy(d.set, f.set)
 	}
 	d.name = strings.Join(names, " + ")
 	return d
