@@ -109,8 +109,9 @@ func StartInMemory(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// memoryPort only makes the URL look real; nothing listens there.
-const memoryPort = 8888
+// memoryPort only makes the URL look real. It is one where nobody listens, so that a client with the wrong transport is
+// refused rather than served by a stranger.
+const memoryPort = 1
 
 func newServer(cfg Config) *Server {
 	if cfg.Clock == nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"slices"
 	"sync"
@@ -197,4 +198,28 @@ func TestOnlyActiveSubscriptionsGetOnlyTheirEvents(t *testing.T) {
 			t.Errorf("deliveries %v, want %s", events, want)
 		}
 	})
+}
+
+// Over real sockets, without any transport of the test's own.
+func TestDeliveryOverLoopback(t *testing.T) {
+	arrived := make(chan string, 1)
+	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		arrived <- r.Header.Get("X-Botix-Event")
+	}))
+	defer endpoint.Close()
+	srv, err := botixtest.Start(botixtest.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newClient(t, srv)
+	c.want(c.do("POST webhooks", fmt.Sprintf(`{"url":%q,"events":["contact.created"]}`, endpoint.URL)), 201)
+	c.do("POST contacts", `{}`)
+	select {
+	case event := <-arrived:
+		if event != "contact.created" {
+			t.Errorf("event %q, want contact.created", event)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("nothing was delivered")
+	}
 }
