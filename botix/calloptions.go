@@ -88,7 +88,9 @@ func withChunkKey(opts []CallOption, n, of int) []CallOption {
 		return opts
 	}
 	own := func(c *callConfig) {
-		if c.keySet {
+		// A key that cannot be sent stays what it is, to be refused: with a
+		// suffix an empty one would be a key, and the same for every caller.
+		if c.keySet && keyProblem(c.key) == "" {
 			c.key = fmt.Sprintf("%s/%d.%d", c.key, n, of)
 		}
 	}

@@ -90,7 +90,8 @@ func (c *Client) run(ctx context.Context, op *call.Operation, cfg callConfig) (*
 	op.Priority, op.Deliveries = cfg.priority, cfg.deliveries
 	if ep.Mutates() {
 		if err := c.name(ctx, op, cfg); err != nil {
-			return &call.Result{}, err
+			res := &call.Result{}
+			return res, newError(&call.Failure{Operation: op, Result: res, Reason: err})
 		}
 	}
 	if c.timeout > 0 {
@@ -123,7 +124,7 @@ func (c *Client) run(ctx context.Context, op *call.Operation, cfg callConfig) (*
 func (c *Client) name(ctx context.Context, op *call.Operation, cfg callConfig) error {
 	id, err := uuid.NewV7()
 	if err != nil {
-		return fmt.Errorf("botix: %s: nothing was sent: no operation id could be made: %w", op.Endpoint.Name, err)
+		return fmt.Errorf("no operation id could be made: %w", err)
 	}
 	op.ID, op.Request.Key = id.String(), cfg.key
 	if cfg.keySet {
@@ -135,7 +136,7 @@ func (c *Client) name(ctx context.Context, op *call.Operation, cfg callConfig) e
 	}
 	key, err := uuid.NewRandom()
 	if err != nil {
-		return fmt.Errorf("botix: %s: nothing was sent: no idempotency key could be made: %w", op.Endpoint.Name, err)
+		return fmt.Errorf("no idempotency key could be made: %w", err)
 	}
 	op.Request.Key = key.String()
 	return nil
