@@ -130,7 +130,7 @@ func NewPacer(c Pace) (*Pacer, error) {
 		c.MaxWait = 60 * time.Second
 	}
 	grow := Policy{Multiply: true, Base: min(time.Second, c.MaxWait), Cap: c.MaxWait}
-	return &Pacer{conf: c, epoch: time.Now(), grow: grow.NewBackOff(), struck: -1}, nil
+	return &Pacer{conf: c, epoch: time.Now(), grow: grow.NewBackOff(), struck: -1, probe: probe{phase: 1}}, nil
 }
 
 // Acquire blocks until a call may start and returns its slot, which must be
@@ -261,9 +261,10 @@ func (p *Pacer) now() time.Duration { return time.Since(p.epoch) }
 
 // take starts a call. The slot remembers what Cancel must put back.
 func (p *Pacer) take(now time.Duration) Slot {
-	s := Slot{p: p, start: now, before: p.last, generation: p.flight.begin()}
+	s := Slot{p: p, start: now, before: p.last}
+	p.flight.begin(&s)
 	if p.belief == nothing {
-		s.phase = p.probe.begin(now)
+		p.probe.begin(&s)
 	}
 	p.last = now
 	return s
@@ -276,8 +277,9 @@ type Slot struct {
 	p          *Pacer // nil once ended
 	start      time.Duration
 	before     time.Duration // start of the call before this one
-	generation uint32        // in flight
-	phase      uint32        // of the probe; 0: none
+	batch      uint32        // of the flight
+	lostBefore uint32        // calls lost before this one left
+	phase      uint32        // of the probe it is; 0: none
 }
 
 // Answered ends the slot of a call whose answer arrived, also one with status
@@ -304,7 +306,7 @@ func (s *Slot) Answered(status int, h http.Header, sent, received time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := received.Sub(p.epoch)
-	p.probe.end(s.phase)
+	p.probe.end(s)
 	p.learn(s, status, rate, sent.Sub(p.epoch), now)
 	if status == http.StatusTooManyRequests {
 		p.refused(s, rate, asked, now)
@@ -324,10 +326,8 @@ func (s *Slot) Lost() {
 	s.p = nil
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.probe.end(s.phase)
-	if p.belief == noLimits {
-		p.flight.end(s.generation)
-	}
+	p.probe.end(s)
+	p.flight.lose(s)
 	p.news()
 }
 
@@ -341,8 +341,8 @@ func (s *Slot) Cancel() {
 	s.p = nil
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.probe.end(s.phase)
-	p.flight.end(s.generation)
+	p.probe.end(s)
+	p.flight.end(s)
 	if p.last == s.start {
 		p.last = s.before
 	}

@@ -285,20 +285,61 @@ func TestSlowCallsAreNotCountedTwice(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(t, retry.Pace{Mode: retry.Greedy})
+		reset := time.Now().Add(time.Minute)
 		slot, _ := acquire(t, p)
-		answer(&slot, http.StatusOK, limits(0, 50, 60*time.Second))
+		answer(&slot, http.StatusOK, limits(0, 50, time.Until(reset)))
 		for range 40 { // these never end
 			acquire(t, p)
 		}
 		for range 4 {
-			time.Sleep(1100 * time.Millisecond)
+			time.Sleep(2 * time.Second)
 			quick, waited := acquire(t, p)
 			within(t, "quick call", waited, 0, 0)
-			answer(&quick, http.StatusOK, limits(0, 9, 55*time.Second))
+			answer(&quick, http.StatusOK, limits(0, 9, time.Until(reset)))
 		}
 		for range 4 {
 			_, waited := acquire(t, p)
 			within(t, "what is left", waited, 0, 0)
+		}
+	})
+}
+
+// An outage that swallows more calls than a window holds does not close the next.
+func TestLostCallsAreSettledByALaterAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, retry.Pace{Mode: retry.Greedy, Reserve: retry.NoReserve})
+		slot, _ := acquire(t, p)
+		answer(&slot, http.StatusOK, limits(0, 59, 30*time.Second))
+		for range 59 {
+			lost, _ := acquire(t, p)
+			lost.Lost()
+		}
+		probe, waited := acquire(t, p)
+		within(t, "probe", waited, 30*time.Second, 31100*time.Millisecond)
+		answer(&probe, http.StatusOK, limits(0, 59, time.Minute))
+		for range 20 {
+			_, waited := acquire(t, p)
+			within(t, "after the outage", waited, 0, 0)
+		}
+	})
+}
+
+// A server clock that is set back names an earlier reset. It is believed, and
+// nobody waits for the old one.
+func TestServerClockIsSetBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{window: time.Minute, limit: 60, skew: time.Hour, latency: 50 * time.Millisecond}
+		start := time.Now()
+		s.change = func(now time.Time, s *server) {
+			if now.Sub(start) > 150*time.Second {
+				s.skew = 0
+			}
+		}
+		s.push(t, newPacer(t, retry.Pace{}), 600, 4)
+		if took := time.Since(start); took > 11*time.Minute || s.refused > 1 {
+			t.Errorf("600 calls at 60 a minute took %v, %d refused", took, s.refused)
 		}
 	})
 }
