@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -241,13 +242,25 @@ func (c *Client) read(resp *http.Response) (body []byte, err error) {
 	if resp.ContentLength > c.maxBytes {
 		return nil, &TooLargeError{c.maxBytes}
 	}
-	var buf bytes.Buffer
-	buf.Grow(int(max(resp.ContentLength, 0)) + bytes.MinRead)
-	n, err := buf.ReadFrom(io.LimitReader(resp.Body, c.maxBytes+1))
-	if n > c.maxBytes {
-		return nil, &TooLargeError{c.maxBytes}
+	size := resp.ContentLength
+	if size < 0 {
+		size = bytes.MinRead
 	}
-	return buf.Bytes(), err
+	body = make([]byte, 0, size+1) // room to meet the end without growing
+	for {
+		n, err := resp.Body.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		switch {
+		case int64(len(body)) > c.maxBytes:
+			return nil, &TooLargeError{c.maxBytes}
+		case err == io.EOF:
+			return body, nil
+		case err != nil:
+			return body, err
+		case len(body) == cap(body):
+			body = slices.Grow(body, bytes.MinRead)
+		}
+	}
 }
 
 // requestID reads the two names the platform's parts use for it.
