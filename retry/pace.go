@@ -284,20 +284,21 @@ type Slot struct {
 
 // Answered ends the slot of a call whose answer arrived, also one with status
 // 429: sent is when the request left (zero: when the slot was acquired), received
-// when the header of the answer was read (zero: now).
-func (s *Slot) Answered(status int, h http.Header, sent, received time.Time) {
-	p := s.p
-	if p == nil {
-		return
-	}
-	s.p = nil
+// when the header of the answer was read (zero: now). It returns what [ParseRate]
+// makes of the header, also for a slot that has ended.
+func (s *Slot) Answered(status int, h http.Header, sent, received time.Time) Rate {
 	if received.IsZero() {
 		received = time.Now()
 	}
+	rate := ParseRate(h, received)
+	p := s.p
+	if p == nil {
+		return rate
+	}
+	s.p = nil
 	if sent.IsZero() {
 		sent = p.epoch.Add(s.start)
 	}
-	rate := ParseRate(h, received)
 	var asked time.Duration
 	if status == http.StatusTooManyRequests {
 		asked, _ = After(h, received)
@@ -314,6 +315,7 @@ func (s *Slot) Answered(status int, h http.Header, sent, received time.Time) {
 		p.grow.Reset()
 	}
 	p.news()
+	return rate
 }
 
 // Lost ends the slot of a call that may have left and brought no answer. It

@@ -168,7 +168,7 @@ func (r *run) attempt(ctx context.Context) (retry.Verdict, error) {
 	}, e.Codes, answer.Received)
 	r.Gone = v.Rule == "already gone"
 	r.note(a, v, err)
-	r.settleSlot(&slot, v)
+	r.settleSlot(&slot, a, v)
 
 	if e.Hooks.AttemptEnd != nil {
 		e.Hooks.AttemptEnd(ctx, r.op, a)
@@ -232,9 +232,6 @@ func (r *run) note(a *retry.Attempt, v retry.Verdict, err error) {
 	a.Evidence, a.Status, a.Bytes = answer.Evidence, answer.Status, len(answer.Body)
 	a.RequestID, a.Replayed = answer.RequestID, answer.Replayed
 	a.Code, a.Err = r.Reading.Code, err
-	if answer.Status != 0 {
-		a.Rate = retry.ParseRate(answer.Header, answer.Received)
-	}
 	switch v.Outcome {
 	case retry.NotSent, retry.Throttled:
 		r.unsent++
@@ -249,10 +246,10 @@ func (r *run) note(a *retry.Attempt, v retry.Verdict, err error) {
 	}
 }
 
-func (r *run) settleSlot(slot *retry.Slot, v retry.Verdict) {
+func (r *run) settleSlot(slot *retry.Slot, a *retry.Attempt, v retry.Verdict) {
 	switch {
 	case r.Answer.Status != 0:
-		slot.Answered(r.Answer.Status, r.Answer.Header, r.Answer.Sent, r.Answer.Received)
+		a.Rate = slot.Answered(r.Answer.Status, r.Answer.Header, r.Answer.Sent, r.Answer.Received)
 	case v.Outcome == retry.NotSent:
 		slot.Cancel()
 	default:
