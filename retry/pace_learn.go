@@ -15,6 +15,7 @@ func (p *Pacer) learn(s *Slot, status int, rate Rate, sent, received time.Durati
 	p.flight.told(s)
 	reset := time.Duration(rate.Reset.UnixNano())
 	newer := p.isNewer(reset, sent, received)
+	p.learnOverrun(reset, newer, sent, received)
 	p.observe(rate, reset, newer, sent, received)
 	p.trip = received - sent
 
@@ -68,6 +69,19 @@ func (p *Pacer) isNewer(reset, sent, received time.Duration) bool {
 	}
 }
 
+// learnOverrun notices a server whose window outlasts the second that it names.
+// The Date of the answer proves nothing: it is set after the call was counted.
+func (p *Pacer) learnOverrun(reset time.Duration, newer bool, sent, received time.Duration) {
+	over := p.clock.latest(p.window.reset)
+	switch {
+	case !p.window.known:
+	case reset == p.window.reset && sent >= over:
+		p.overrun = time.Second
+	case newer && received < over+p.overrun:
+		p.overrun = 0
+	}
+}
+
 // observe tells the clock what one answer says about it.
 func (p *Pacer) observe(rate Rate, reset time.Duration, newer bool, sent, received time.Duration) {
 	if rate.Date.IsZero() { // then all there is is the hope that both clocks agree
@@ -76,9 +90,6 @@ func (p *Pacer) observe(rate Rate, reset time.Duration, newer bool, sent, receiv
 		return
 	}
 	date := time.Duration(rate.Date.UnixNano())
-	if p.window.known && reset == p.window.reset && date >= reset {
-		p.overrun = time.Second // the second named by the reset still belongs to the window
-	}
 	lo, hi := date-received, date+time.Second-sent
 	if h := min(hi, reset-sent); h >= lo {
 		hi = h // the window was still open

@@ -100,12 +100,20 @@ func (p *Pacer) spaced(now time.Duration) time.Duration {
 	p.gap = max((end-p.last)/time.Duration(p.share(now, end)+1), even/2)
 	at := max(now, p.last+p.gap)
 	if left <= p.conf.Reserve {
-		at = max(at, end-time.Duration(left)*even)
+		at = max(at, end-time.Duration(left)*p.step())
 		if p.taken(at, end) {
 			return end
 		}
 	}
 	return at
+}
+
+// step is the even spacing or, in a first window, the latest one.
+func (p *Pacer) step() time.Duration {
+	if even := p.window.even(); even > 0 {
+		return even
+	}
+	return p.gap
 }
 
 // estimate is when a caller with so many ahead of it can expect to start.
@@ -117,10 +125,7 @@ func (p *Pacer) estimate(now time.Duration, ahead int) time.Duration {
 	case nothing:
 		return max(now, p.probe.notBefore)
 	}
-	left, even := max(p.left(), 0), p.window.even()
-	if even == 0 {
-		even = p.gap
-	}
+	left := max(p.left(), 0)
 	if p.conf.Mode == Even && ahead < left {
 		return at + time.Duration(ahead)*p.gap
 	}
@@ -129,7 +134,7 @@ func (p *Pacer) estimate(now time.Duration, ahead int) time.Duration {
 	}
 	beyond := ahead - left
 	if p.conf.Mode == Even {
-		return max(at, p.end()) + time.Duration(beyond)*even
+		return max(at, p.end()) + time.Duration(beyond)*p.step()
 	}
 	return max(at, p.end()) + time.Duration(beyond/max(p.window.limit, 1))*p.window.length
 }
