@@ -78,7 +78,7 @@ func ExampleParseRate() {
 	h.Set("X-RateLimit-Remaining", "59")
 	h.Set("X-RateLimit-Reset", "1750000030")
 
-	r := retry.ParseRate(h, time.Now())
+	r := retry.ParseRate(h, time.Unix(1750000000, 0))
 	fmt.Println(r.RemainingKnown, r.Remaining, r.LimitKnown, r.Reset.Format(time.TimeOnly))
 	// Output: true 59 false 15:07:10
 }

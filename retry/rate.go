@@ -47,7 +47,7 @@ func field(h http.Header, name string) string {
 // The platform sends Reset in Unix seconds. Because others send the same header
 // in milliseconds, as seconds to go or as an RFC 3339 date, a value that makes no
 // sense as Unix seconds is read as what it looks like, and one that still lies
-// more than a day ahead is taken as unknown.
+// more than a day off is taken as unknown.
 func ParseRate(h http.Header, received time.Time) Rate {
 	var r Rate
 	r.Limit, r.LimitKnown = count(field(h, headerLimit))
@@ -58,7 +58,7 @@ func ParseRate(h http.Header, received time.Time) Rate {
 		return r
 	}
 	now := received
-	if d, ok := httpDate(field(h, "Date"), received); ok {
+	if d, ok := serverDate(h, received); ok {
 		r.Date, now = d, d
 	}
 	r.Reset = moment(strings.TrimSpace(reset), now)
@@ -72,7 +72,10 @@ func count(v string) (n int, ok bool) {
 		return 0, false
 	}
 	n, err := strconv.Atoi(strings.TrimSpace(v))
-	return min(max(n, 0), 1_000_000_000), err == nil
+	if err != nil {
+		return 0, false
+	}
+	return min(max(n, 0), 1_000_000_000), true
 }
 
 const (
@@ -101,7 +104,7 @@ func moment(v string, now time.Time) time.Time {
 	default:
 		return time.Time{}
 	}
-	if at.Sub(now) > farthestReset {
+	if at.Sub(now).Abs() > farthestReset {
 		return time.Time{}
 	}
 	return at.UTC()

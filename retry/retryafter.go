@@ -46,11 +46,18 @@ func after(v string, h http.Header, received time.Time) (time.Duration, bool) {
 	if !ok {
 		return 0, false
 	}
-	now, ok := httpDate(field(h, "Date"), received)
+	now, ok := serverDate(h, received)
 	if !ok {
 		now = received
 	}
 	return min(max(at.Sub(now), 0), longest), true
+}
+
+// serverDate reads the Date header. A year that no server's clock shows is taken
+// as unreadable, which also keeps the date inside the range of Unix nanoseconds.
+func serverDate(h http.Header, received time.Time) (time.Time, bool) {
+	t, ok := httpDate(field(h, "Date"), received)
+	return t, ok && t.Year() >= 1970 && t.Year() < 2200
 }
 
 // digits reports whether v is 1*DIGIT.
