@@ -381,6 +381,25 @@ func TestDeadlineIsSeenBeforeTheWait(t *testing.T) {
 	})
 }
 
+// An answer that is waited for can come any time: it is no reason to turn down a
+// caller whose deadline is near.
+func TestDeadlineMayOutlastAnAwaitedAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, retry.Pace{Mode: retry.Greedy})
+		slot, _ := acquire(t, p)
+		answer(&slot, http.StatusOK, limits(0, 3, 50*time.Second)) // within the reserve
+		before, _ := acquire(t, p)
+		time.AfterFunc(100*time.Millisecond, func() { answer(&before, http.StatusOK, limits(0, 2, 49900*time.Millisecond)) })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		start := time.Now()
+		if _, err := p.Acquire(ctx, retry.Batch); err != nil || time.Since(start) != 100*time.Millisecond {
+			t.Errorf("Acquire = %v after %v", err, time.Since(start))
+		}
+	})
+}
+
 // A cancelled caller leaves with its own reason and the next takes its place.
 func TestCancelledCallerGivesItsPlaceAway(t *testing.T) {
 	t.Parallel()

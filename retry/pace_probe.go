@@ -13,13 +13,10 @@ type probe struct {
 // patience is how long one probe is waited for.
 const patience = time.Second
 
-// start is when the next probe may go: at once if none is out; else as many as
-// are out after a while, so that a server which hangs does not put the callers in
-// single file.
+// start is when the next probe may go, once notBefore has passed: at once if none
+// is out; else as many as are out after a while, so that a server which hangs does
+// not put the callers in single file.
 func (r *probe) start(now time.Duration) time.Duration {
-	if now < r.notBefore {
-		return r.notBefore
-	}
 	if r.out == 0 {
 		return now
 	}

@@ -53,6 +53,18 @@ func (p *Pacer) left() int {
 // start is the moment at which the next call may start, by what is known now;
 // news can bring it forward and wake the first in line.
 func (p *Pacer) start(now time.Duration) time.Duration {
+	at := p.planned(now)
+	switch {
+	case p.belief == nothing && at <= now:
+		return p.probe.start(now)
+	case p.belief == headers && p.oneByOne(now):
+		return max(at, p.end()) // or when the call before is answered
+	}
+	return at
+}
+
+// planned is start without the answers that are waited for.
+func (p *Pacer) planned(now time.Duration) time.Duration {
 	if now < p.parked.until {
 		return p.parked.until
 	}
@@ -63,13 +75,9 @@ func (p *Pacer) start(now time.Duration) time.Duration {
 	case p.belief == noLimits:
 		return now
 	case p.belief == nothing:
-		return p.probe.start(now)
+		return max(now, p.probe.notBefore)
 	case p.left() <= 0:
 		return p.end()
-	case p.conf.Mode == Strict:
-		return now
-	case p.oneByOne(now) && p.flight.count() > 0 && now < p.end():
-		return p.end() // or when the call before is answered
 	case p.conf.Mode == Even:
 		return p.spaced(now)
 	default:
@@ -77,10 +85,13 @@ func (p *Pacer) start(now time.Duration) time.Duration {
 	}
 }
 
-// oneByOne says whether a call must wait for the answer to the one before: within
-// the reserve, and around the end of a first window, whose pace can be far above
-// that of a whole one and must not run on into the next.
+// oneByOne says that a call must wait for the answer to the one before: within the
+// reserve, and around the end of a first window, whose pace can be far above that
+// of a whole one and must not run on into the next.
 func (p *Pacer) oneByOne(now time.Duration) bool {
+	if p.flight.count() == 0 || p.conf.Mode == Strict || now >= p.end() {
+		return false
+	}
 	return p.left() <= p.conf.Reserve ||
 		p.unpaced() && now >= p.clock.earliest(p.window.reset)-p.trip
 }
@@ -116,27 +127,24 @@ func (p *Pacer) step() time.Duration {
 	return p.gap
 }
 
-// estimate is when a caller with so many ahead of it can expect to start.
+// estimate is when a caller with so many ahead of it can expect to start, if the
+// answers that are waited for come soon and bring nothing new.
 func (p *Pacer) estimate(now time.Duration, ahead int) time.Duration {
-	at := p.start(now)
-	switch p.belief {
-	case noLimits:
-		return now
-	case nothing:
-		return max(now, p.probe.notBefore)
-	}
-	left := max(p.left(), 0)
-	if p.conf.Mode == Even && ahead < left {
-		return at + time.Duration(ahead)*p.gap
-	}
-	if ahead < left {
+	at := p.planned(now)
+	if p.belief != headers {
 		return at
 	}
-	beyond := ahead - left
-	if p.conf.Mode == Even {
+	beyond := ahead - max(p.left(), 0)
+	switch {
+	case p.conf.Mode == Even && beyond < 0:
+		return at + time.Duration(ahead)*p.gap
+	case p.conf.Mode == Even:
 		return max(at, p.end()) + time.Duration(beyond)*p.step()
+	case beyond < 0:
+		return at
+	default:
+		return max(at, p.end()) + time.Duration(beyond/max(p.window.limit, 1))*p.window.length
 	}
-	return max(at, p.end()) + time.Duration(beyond/max(p.window.limit, 1))*p.window.length
 }
 
 // forget gives up what was believed: after notBefore one probe asks again.
