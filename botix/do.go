@@ -23,8 +23,8 @@ type Request struct {
 
 // Do makes a raw call with all guarantees of the typed ones: a key on every
 // mutation, retries, pacing, typed errors. The envelope's data is decoded into
-// out, a pointer; a nil out ignores it. A struct that decodes numbers into any
-// should use json.Number or json.RawMessage, or digits are lost.
+// out, a pointer; a nil out ignores it. Numbers in untyped values become
+// [json.Number], as with [RawJSON.Decode], and lose no digit.
 //
 // What may be repeated follows the operation's row, where path is one the SDK
 // knows. Of others nothing is assumed: PUT and DELETE may be repeated, POST and
@@ -94,7 +94,7 @@ func (e rawEnvelope) read(status int, body []byte) call.Reading {
 	if !r.Success || e.out == nil || env.Data == nil {
 		return r
 	}
-	if err := json.Unmarshal(*env.Data, e.out); err != nil {
+	if err := RawJSON(*env.Data).Decode(e.out); err != nil {
 		return call.Reading{Envelope: true, Err: unreadable(err)}
 	}
 	return r

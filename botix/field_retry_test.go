@@ -688,7 +688,7 @@ func TestF014IdleConnectionClosedUnderAPost(t *testing.T) {
 				}
 				return serve
 			})
-			client := raw.client(t, append(exactly(tries(tt.tries)), botix.WithServerTime(time.Millisecond))...)
+			client := raw.client(t, append(exactly(tries(tt.tries), func(p *retry.Policy) { p.Base = time.Millisecond }), botix.WithServerTime(time.Millisecond))...)
 			if _, err := client.Me(t.Context()); err != nil {
 				t.Fatal(err)
 			}
