@@ -18,6 +18,7 @@ type callConfig struct {
 	info       *Info
 	priority   retry.Priority
 	deliveries int
+	unearned   bool       // a look, made because another call failed
 	class      call.Class // for a raw request; Safe: not declared
 	retention  time.Duration
 }

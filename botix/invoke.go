@@ -87,7 +87,7 @@ func (c *Client) run(ctx context.Context, op *call.Operation, cfg callConfig) (*
 	ep := op.Endpoint
 	op.Request.Method = ep.Method
 	op.Request.Fresh = ep.Class == call.Neither
-	op.Priority, op.Deliveries = cfg.priority, cfg.deliveries
+	op.Priority, op.Deliveries, op.Unearned = cfg.priority, cfg.deliveries, cfg.unearned
 	if ep.Mutates() {
 		if err := c.name(ctx, op, cfg); err != nil {
 			res := &call.Result{}

@@ -31,24 +31,26 @@ func keyProblem(key string) string {
 // keyDoubt says why key may not be unique to its operation, "" when nothing
 // speaks against it.
 func keyDoubt(key string) string {
-	if digits(key) {
-		switch {
-		case plausibleUnix(key):
-			return "it looks like a timestamp: two processes can have the same"
-		case len(key) <= 18:
-			return "it looks like a counter: another environment or table counts too"
-		}
-		return ""
-	}
-	for _, form := range []string{time.RFC3339Nano, time.RFC3339, time.DateTime, "20060102T150405Z", "20060102150405"} {
-		if _, err := time.Parse(form, key); err == nil {
-			return "it looks like a timestamp: two processes can have the same"
-		}
-	}
-	if hash(key) {
+	switch {
+	case timestamp(key):
+		return "it looks like a timestamp: two processes can have the same"
+	case digits(key) && len(key) <= 18:
+		return "it looks like a counter: another environment or table counts too"
+	case hash(key):
 		return "it looks like a hash of the body: two equal operations are two operations"
 	}
 	return ""
+}
+
+var timestampForms = []string{time.RFC3339Nano, time.DateTime, "20060102T150405Z", "20060102150405"}
+
+func timestamp(key string) bool {
+	for _, form := range timestampForms {
+		if _, err := time.Parse(form, key); err == nil {
+			return true
+		}
+	}
+	return digits(key) && plausibleUnix(key)
 }
 
 func digits(s string) bool {

@@ -52,6 +52,9 @@ func (s *seek[T]) look(c *Client, env *envelope[T]) func(context.Context, call.S
 	}
 }
 
+// asLook marks the requests of a look: in an outage they must not add to the load.
+func asLook(c *callConfig) { c.unearned = true }
+
 // settle tells the register of claims how a call ended.
 func (s *seek[T]) settle(c *Client, data *T, unresolved bool) {
 	switch {
@@ -94,7 +97,7 @@ func seekMessages[T any](c *Client, sent []SendMessage, adopt func([]*Message) *
 		if len(sent) == 1 {
 			list.ContactID = sent[0].ContactID
 		}
-		for m, err := range c.Messages.All(ctx, list) {
+		for m, err := range c.Messages.All(ctx, list, asLook) {
 			if err != nil {
 				return lineup[T]{}, err
 			}
@@ -126,7 +129,7 @@ func seekRun(c *Client, id ScenarioID, req RunScenario) *seek[ScenarioRun] {
 			found := sought[Message]{}
 			all := make(map[uint64][]call.Object)
 			list := ListMessages{ContactID: req.ContactID, Since: since.Add(-slack), Limit: maxPageSize}
-			for m, err := range c.Messages.All(ctx, list) {
+			for m, err := range c.Messages.All(ctx, list, asLook) {
 				if err != nil {
 					return lineup[ScenarioRun]{}, err
 				}
@@ -163,7 +166,7 @@ func seekContacts[T any](c *Client, created []CreateContact, adopt func([]*Conta
 		found := sought[Contact]{}
 		all := make(map[uint64][]call.Object)
 		list := ListContacts{Since: since.Add(-slack), Limit: maxPageSize}
-		for contact, err := range c.Contacts.All(ctx, list) {
+		for contact, err := range c.Contacts.All(ctx, list, asLook) {
 			if err != nil {
 				return lineup[T]{}, err
 			}

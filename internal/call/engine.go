@@ -140,8 +140,8 @@ func (r *run) attempt(ctx context.Context) (retry.Verdict, error) {
 	if err != nil {
 		return retry.Verdict{}, err
 	}
-	if len(r.Attempts) == 0 {
-		e.Budget.First()
+	if len(r.Attempts) == 0 && !r.affordable() {
+		return retry.Verdict{}, retry.ErrBudget
 	}
 	r.Attempts = append(r.Attempts, retry.Attempt{Number: len(r.Attempts) + 1, Started: time.Now()})
 	a := r.last()
@@ -182,6 +182,15 @@ func (r *run) attempt(ctx context.Context) (retry.Verdict, error) {
 		}
 	}
 	return v, nil
+}
+
+// affordable charges the first attempt to the retry budget or credits it.
+func (r *run) affordable() bool {
+	if r.op.Unearned {
+		return r.engine.Budget.Spend()
+	}
+	r.engine.Budget.First()
+	return true
 }
 
 func (r *run) exchange(ctx context.Context, limit time.Duration, a *retry.Attempt) (rest.Answer, error) {
@@ -257,12 +266,8 @@ func (r *run) settleSlot(slot *retry.Slot, a *retry.Attempt, v retry.Verdict) {
 	}
 }
 
-// look asks the server whether the attempts so far had their effect. A look is
-// a request too: in an outage it must not add to the load.
+// look asks the server whether the attempts so far had their effect.
 func (r *run) look(ctx context.Context) (Sighting, error) {
-	if !r.engine.Budget.Spend() {
-		return Ambiguous, retry.ErrBudget
-	}
 	if time.Since(r.first.Local) > memory {
 		return Ambiguous, ErrAmbiguous
 	}

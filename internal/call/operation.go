@@ -25,6 +25,10 @@ type Operation struct {
 	// not ProofLook. On Found it has put the result where Read would have.
 	Look func(ctx context.Context, first Send) (Sighting, error)
 
+	// Unearned: the call is made because another failed, as a look is. It draws
+	// on the retry budget from its first attempt on, and earns nothing.
+	Unearned bool
+
 	// Deliveries is how often an attempt that was refused for now may be
 	// repeated; 0 for most.
 	Deliveries int
