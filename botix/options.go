@@ -92,9 +92,9 @@ func WithoutLedger() Option { return func(c *config) { c.recording = true } }
 // Default [DefaultBaseURL].
 func WithBaseURL(url string) Option { return func(c *config) { c.baseURL = url } }
 
-// WithHTTPClient uses client for the exchanges. It is copied; the copy follows
-// no redirect. A Timeout it has bounds each attempt as well. Its transport must
-// not send a request twice by itself.
+// WithHTTPClient uses the transport and the cookies of client for the exchanges,
+// and bounds each attempt by its Timeout as well. Redirects are not followed. The
+// transport must not send a request twice by itself.
 //
 // The default keeps up to 256 idle connections and speaks HTTP/1.1.
 func WithHTTPClient(client *http.Client) Option { return func(c *config) { c.httpClient = client } }

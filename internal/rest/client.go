@@ -20,8 +20,10 @@ import (
 // for concurrent use.
 type Client struct {
 	base     *url.URL
-	shared   *http.Client // keeps connections
-	fresh    *http.Client // a new connection for each request
+	shared   http.RoundTripper // keeps connections
+	fresh    http.RoundTripper // a new connection for each request
+	timeout  time.Duration     // of one exchange; 0: only its context's
+	jar      http.CookieJar    // may be nil
 	maxBytes int64
 	fixed    http.Header // the headers every request carries
 }
@@ -29,26 +31,31 @@ type Client struct {
 // Config is what a [Client] is made of.
 type Config struct {
 	Base      *url.URL     // checked by [ParseBase]
-	HTTP      *http.Client // copied; nil: a client over [NewTransport]
+	HTTP      *http.Client // nil: a client over [NewTransport]
 	MaxBytes  int64        // the largest body read
 	UserAgent string
 	Bearer    string // goes out as Authorization: Bearer
 }
 
-// New returns a Client. A given *http.Client is copied and never follows a
-// redirect from then on: a redirect would carry the credential to another
-// place, or turn a mutation into something else.
+// New returns a Client. Of a given *http.Client it takes the transport, the
+// time-out and the cookies, and leaves out Do, which exists to follow redirects
+// and copies all headers for that: a redirect is never followed, since it would
+// carry the credential to another place, or turn a mutation into something else.
 func New(cfg Config) *Client {
-	shared := &http.Client{Transport: NewTransport(false)}
-	if cfg.HTTP != nil {
-		own := *cfg.HTTP
-		shared = &own
+	own := cfg.HTTP
+	if own == nil {
+		own = &http.Client{Transport: NewTransport(false)}
 	}
-	shared.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	shared := own.Transport
+	if shared == nil {
+		shared = http.DefaultTransport
+	}
 	return &Client{
 		base:     cfg.Base,
 		shared:   shared,
 		fresh:    withoutReuse(shared),
+		timeout:  own.Timeout,
+		jar:      own.Jar,
 		maxBytes: cfg.MaxBytes,
 		fixed: http.Header{
 			"Accept":        mediaJSON,
@@ -80,24 +87,18 @@ func NewTransport(http2 bool) *http.Transport {
 	}
 }
 
-// withoutReuse returns a client that opens a connection for each request. A
+// withoutReuse returns a transport that opens a connection for each request. A
 // server that closes an idle connection just as a request goes out leaves that
 // request's fate unknown; what may not be sent twice does not risk it. A
 // foreign RoundTripper is used as it is.
-func withoutReuse(c *http.Client) *http.Client {
-	rt := c.Transport
-	if rt == nil {
-		rt = http.DefaultTransport
-	}
+func withoutReuse(rt http.RoundTripper) http.RoundTripper {
 	tr, ok := rt.(*http.Transport)
 	if !ok {
-		return c
+		return rt
 	}
 	tr = tr.Clone()
 	tr.DisableKeepAlives = true
-	own := *c
-	own.Transport = tr
-	return &own
+	return tr
 }
 
 // ParseBase checks a base URL: https, or http to a loopback address, without
@@ -135,8 +136,11 @@ func (c *Client) Origin() string { return c.base.String() }
 
 // CloseIdle closes connections that serve no request.
 func (c *Client) CloseIdle() {
-	c.shared.CloseIdleConnections()
-	c.fresh.CloseIdleConnections()
+	for _, rt := range []http.RoundTripper{c.shared, c.fresh} {
+		if closer, ok := rt.(interface{ CloseIdleConnections() }); ok {
+			closer.CloseIdleConnections()
+		}
+	}
 }
 
 // Request is one exchange to be made.
@@ -172,13 +176,14 @@ func (e *TooLargeError) Error() string {
 // Do makes one exchange. The Answer holds whatever is known even when the error
 // is not nil; the error never holds the URL, whose query may be personal.
 func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
-	ctx, trace := retry.NewTrace(ctx)
-	client := c.shared
-	if r.Fresh {
-		client = c.fresh
+	if c.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.timeout)
+		defer cancel()
 	}
+	ctx, trace := retry.NewTrace(ctx)
 	a := Answer{Sent: time.Now()}
-	resp, err := client.Do(c.request(ctx, r))
+	resp, err := c.roundTrip(c.request(ctx, r), r.Fresh)
 	if err == nil {
 		a.Status, a.Header = resp.StatusCode, resp.Header
 		a.RequestID = requestID(resp.Header)
@@ -190,6 +195,32 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 		err = u.Err
 	}
 	return a, err
+}
+
+// roundTrip does what http.Client does around a transport, redirects aside.
+func (c *Client) roundTrip(req *http.Request, fresh bool) (*http.Response, error) {
+	rt := c.shared
+	if fresh {
+		rt = c.fresh
+	}
+	if c.jar != nil {
+		for _, cookie := range c.jar.Cookies(req.URL) {
+			req.AddCookie(cookie)
+		}
+	}
+	resp, err := rt.RoundTrip(req)
+	switch {
+	case err != nil:
+		return nil, err
+	case resp == nil:
+		return nil, errors.New("the transport gave neither an answer nor an error")
+	case resp.Body == nil:
+		resp.Body = http.NoBody
+	}
+	if c.jar != nil {
+		c.jar.SetCookies(req.URL, resp.Cookies())
+	}
+	return resp, nil
 }
 
 // mediaJSON is a header's value in all requests: nothing may change it.

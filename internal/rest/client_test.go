@@ -9,6 +9,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
 	"strings"
@@ -208,6 +209,56 @@ func TestTheCallersClientIsCopied(t *testing.T) {
 		t.Error("the caller's client was changed")
 	}
 }
+
+func TestTheCallersClientKeepsItsTimeoutAndCookies(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := r.Cookie("route"); err == nil {
+			<-r.Context().Done()
+		}
+		http.SetCookie(w, &http.Cookie{Name: "route", Value: "b7"})
+	}))
+	defer srv.Close()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := client(t, srv, func(cfg *rest.Config) {
+		cfg.HTTP = &http.Client{Transport: srv.Client().Transport, Jar: jar, Timeout: 200 * time.Millisecond}
+	})
+	if _, err := c.Do(t.Context(), rest.Request{Method: "GET", Path: path(t, "/x")}); err != nil {
+		t.Fatal(err)
+	}
+	// The cookie makes the server hang.
+	_, err = c.Do(t.Context(), rest.Request{Method: "GET", Path: path(t, "/x")})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v, want the client's time-out", err)
+	}
+}
+
+func TestTransportsThatAnswerOddly(t *testing.T) {
+	for name, tc := range map[string]struct {
+		resp *http.Response
+		want int
+	}{
+		"nothing at all": {nil, 0},
+		"no body":        {&http.Response{StatusCode: 204, Header: http.Header{}}, 204},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := rest.New(rest.Config{
+				Base: &url.URL{Scheme: "http", Host: "127.0.0.1:1"}, MaxBytes: 1000,
+				HTTP: &http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) { return tc.resp, nil })},
+			})
+			a, err := c.Do(t.Context(), rest.Request{Method: "GET", Path: path(t, "/x")})
+			if a.Status != tc.want || (err == nil) != (tc.resp != nil) {
+				t.Errorf("status %d, error %v", a.Status, err)
+			}
+		})
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestAnswersThatAreTooLarge(t *testing.T) {
 	const limit = 1000
