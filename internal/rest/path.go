@@ -23,7 +23,7 @@ func BuildPath(template string, args ...string) (Path, error) {
 	if len(args) == 0 && !strings.Contains(template, "{") {
 		return Path{template, template}, nil
 	}
-	var plain, escaped strings.Builder
+	var escaped strings.Builder
 	rest := template
 	for _, arg := range args {
 		before, after, found := strings.Cut(rest, "{")
@@ -39,8 +39,6 @@ func BuildPath(template string, args ...string) (Path, error) {
 		case !utf8.ValidString(arg):
 			return Path{}, fmt.Errorf("path segment {%s} of %s is not valid UTF-8", name, template)
 		}
-		plain.WriteString(before)
-		plain.WriteString(arg)
 		escaped.WriteString(before)
 		escaped.WriteString(url.PathEscape(arg))
 		rest = tail
@@ -48,9 +46,12 @@ func BuildPath(template string, args ...string) (Path, error) {
 	if strings.Contains(rest, "{") {
 		return Path{}, fmt.Errorf("path %s takes more than %d arguments", template, len(args))
 	}
-	plain.WriteString(rest)
 	escaped.WriteString(rest)
-	return Path{plain.String(), escaped.String()}, nil
+	plain, err := url.PathUnescape(escaped.String())
+	if err != nil {
+		return Path{}, fmt.Errorf("path %s is not validly escaped: %w", template, err)
+	}
+	return Path{plain, escaped.String()}, nil
 }
 
 // ParsePath takes a path that is already escaped, as a caller of a raw request
