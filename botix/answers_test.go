@@ -15,6 +15,9 @@ import (
 	"github.com/botix-pro/sdk-go/retry"
 )
 
+// The situations of F087 to F092 that send a value back, or meet a broken
+// exchange, are in field_json_test.go.
+
 // F087: values nobody has heard of are read, kept and written back.
 func TestF087UnknownEnumValueIsKept(t *testing.T) {
 	t.Parallel()
@@ -101,6 +104,12 @@ func TestF089LargeIntegersKeepEveryDigit(t *testing.T) {
 	run, err := c.Scenarios.Run(t.Context(), 1, botix.RunScenario{ContactID: n, Variables: map[string]any{"n": int64(n), "raw": json.Number("9007199254740993")}})
 	if err != nil || run.ChatID != n || string(run.FirstBlock) != fmt.Sprintf(`{"n":%d}`, n) || string(run.FirstBlocks[0]) != string(run.FirstBlock) {
 		t.Errorf("Run = %+v, %v, want every digit", run, err)
+	}
+
+	replies(srv, "scenariosRun", `{"success":true,"data":{"conversation_id":5,"status":"started","first_block":null,"first_blocks":[]}}`)
+	run, err = c.Scenarios.Run(t.Context(), 1, botix.RunScenario{ContactID: 1})
+	if err != nil || run.FirstBlock != nil || len(run.FirstBlocks) != 0 {
+		t.Errorf("Run = %+v, %v, want no block", run, err)
 	}
 
 	details := fmt.Sprintf(`{"contact_id":%d}`, n)

@@ -236,12 +236,19 @@ func TestBulkAnswerWithHoles(t *testing.T) {
 	replies(srv, "contactsBulkCreate", `{"success":true,"data":{"created":2,"failed":1,"results":[
 		{"index":0,"id":11},
 		{"index":1,"id":null,"error":null},
+		{"index":2,"id":0},
 		{"index":3,"error":"DUPLICATE_KEY","message":"+79990000001 exists"},
 		{"index":0,"error":"DUPLICATE_KEY"},
 		{"index":-1,"id":12},{"index":5,"id":13}]}}`)
 	report, err := c.Contacts.CreateMany(t.Context(), make([]botix.CreateContact, 5))
 	if got, want := states(report), "1 done, 2 unknown, 1 failed, 1 unknown"; got != want || err != nil {
 		t.Fatalf("CreateMany = %s, %v, want %s", got, err, want)
+	}
+	replies(srv, "messagesBulkSend", `{"success":true,"data":{"sent":1,"failed":0,"results":[
+		{"index":0,"message_id":11},{"index":1,"message_id":0},{"index":2}]}}`)
+	sent, err := c.Messages.SendMany(t.Context(), messagesTo(srv, 4))
+	if got, want := states(sent), "1 done, 3 unknown"; got != want || err != nil {
+		t.Errorf("SendMany = %s, %v, want %s", got, err, want)
 	}
 	if report.Items[0].Result != 11 || !errors.Is(report.Items[3].Err, botix.ErrDuplicateKey) {
 		t.Errorf("items = %+v", report.Items)

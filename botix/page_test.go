@@ -83,6 +83,25 @@ func TestF094MorePagesWithoutACursorIsAnError(t *testing.T) {
 	}
 }
 
+// A caller who pages by hand must not be led in a circle either.
+func TestListRefusesItsOwnCursor(t *testing.T) {
+	t.Parallel()
+	srv, client := openSandbox(t, botixtest.Config{})
+	replies(srv, "contactsList", contactPage(`{"next_cursor":"c1","has_more":true}`, 1))
+	if page, err := client.Contacts.List(t.Context(), botix.ListContacts{Cursor: "c1"}); !errors.Is(err, botix.ErrPagination) {
+		t.Errorf("List = %+v, %v, want ErrPagination", page, err)
+	}
+}
+
+func TestListRefusesAnotherPage(t *testing.T) {
+	t.Parallel()
+	srv, client := openSandbox(t, botixtest.Config{})
+	replies(srv, "contactsList", contactPage(`{"page":1,"per_page":2,"total":9}`, 1, 2))
+	if page, err := client.Contacts.List(t.Context(), botix.ListContacts{Page: 3, PerPage: 2}); !errors.Is(err, botix.ErrPagination) {
+		t.Errorf("List = %+v, %v, want ErrPagination", page, err)
+	}
+}
+
 // Every shape of meta on the last page, by hand.
 func TestLastPage(t *testing.T) {
 	t.Parallel()
@@ -298,6 +317,23 @@ func TestPagesByHand(t *testing.T) {
 				t.Errorf("ids = %v, want 1 to 10", ids)
 			}
 		})
+	}
+}
+
+// Where only the size is told, a short page is the last; where not even that is,
+// an empty one.
+func TestNumberedPagesWithoutATotal(t *testing.T) {
+	t.Parallel()
+	for meta, requests := range map[string]int{`{"per_page":2}`: 2, `{}`: 3} {
+		srv, client := openSandbox(t, botixtest.Config{})
+		replies(srv, "contactsList", contactPage(meta, 1, 2), contactPage(meta, 3), contactPage(meta))
+		got := walk(client.Contacts.All(t.Context(), botix.ListContacts{PerPage: 2}))
+		if !slices.Equal(got.ids, contactIDs(seq(1, 3))) || got.err != nil {
+			t.Errorf("All with %s = %v, %v, want 1 to 3", meta, got.ids, got.err)
+		}
+		if n := len(srv.Journal().Calls("contactsList")); n != requests {
+			t.Errorf("All with %s took %d requests, want %d", meta, n, requests)
+		}
 	}
 }
 
