@@ -63,6 +63,7 @@ var ErrAmbiguous = errors.New("the server's state does not tell whether this ope
 // is a *[Failure].
 func (e *Engine) Do(ctx context.Context, op *Operation) (*Result, error) {
 	r := &run{engine: e, op: op}
+	r.Attempts = r.only[:0]
 	if err := r.drive(ctx); err != nil {
 		return &r.Result, err
 	}
@@ -74,7 +75,8 @@ type run struct {
 	Result
 	engine  *Engine
 	op      *Operation
-	backoff *retry.BackOff // nil until the first pause
+	backoff *retry.BackOff   // nil until the first pause
+	only    [1]retry.Attempt // room for what is mostly the only one
 
 	tries   int // attempts that may have reached the server's work
 	unsent  int // attempts that provably did not
