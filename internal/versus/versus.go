@@ -22,7 +22,7 @@ type Contender struct {
 
 // slice is how long one turn takes, about: long enough for a turn to pay for
 // the garbage it makes, short enough for the machine not to change meanwhile.
-const slice = 20 * time.Millisecond
+const slice = 50 * time.Millisecond
 
 // Table is what was measured, for each contender and round.
 type Table struct {
