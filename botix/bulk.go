@@ -112,10 +112,10 @@ func chunkOptions(opts []CallOption, n, all int) []CallOption { return withChunk
 
 var errNoRow = errors.New("botix: the answer does not say what became of the item")
 
-// inChunks checks the arguments of a job, the last of which is said by field, and
-// sends its items in requests of at most size, one after the other so that
-// two messages to one contact keep their order. send returns a row for each item
-// the answer speaks of, whose Index counts within the request.
+// inChunks sends items in requests of at most size, one after the other so that
+// two messages to one contact keep their order. It refuses what in has found
+// wrong with them, or what it finds itself, before the first one. send returns a
+// row for each item the answer speaks of, whose Index counts within the request.
 //
 // A request that was answered, well or not, does not stop the ones after it. One
 // that did not leave does, since neither would they; so do two in a row without

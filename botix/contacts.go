@@ -158,7 +158,8 @@ func (s *ContactsService) AddTag(ctx context.Context, id ContactID, tag string, 
 // RemoveTag takes a tag from a contact and returns the tags that are left. The
 // tag may hold any character, but "." and ".." are refused here: servers and
 // proxies drop such a path segment, escaped or not, and what would be left is
-// the deletion of the contact. [ContactUpdate].Tags removes them.
+// the deletion of the contact. [ContactUpdate].Tags removes them. The tags are nil
+where the platform answers the removal without them.
 //
 // Source: OpenAPI 1.1.0, operation contactsRemoveTag.
 func (s *ContactsService) RemoveTag(ctx context.Context, id ContactID, tag string, opts ...CallOption) ([]string, error) {
