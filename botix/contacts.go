@@ -159,7 +159,7 @@ func (s *ContactsService) AddTag(ctx context.Context, id ContactID, tag string, 
 // tag may hold any character, but "." and ".." are refused here: servers and
 // proxies drop such a path segment, escaped or not, and what would be left is
 // the deletion of the contact. [ContactUpdate].Tags removes them. The tags are nil
-where the platform answers the removal without them.
+// where the platform answers the removal without them.
 //
 // Source: OpenAPI 1.1.0, operation contactsRemoveTag.
 func (s *ContactsService) RemoveTag(ctx context.Context, id ContactID, tag string, opts ...CallOption) ([]string, error) {
