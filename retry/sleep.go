@@ -2,7 +2,6 @@ package retry
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 )
@@ -66,5 +65,5 @@ func (e *WaitError) Error() string {
 
 // Is makes a wait that the context's deadline forbids look like the deadline.
 func (e *WaitError) Is(target error) bool {
-	return e.Reason == WaitDeadline && errors.Is(context.DeadlineExceeded, target)
+	return e.Reason == WaitDeadline && target == context.DeadlineExceeded
 }
