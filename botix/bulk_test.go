@@ -227,6 +227,11 @@ func TestSendManyStopsWhenItsContextEnds(t *testing.T) {
 			t.Errorf("item %d was not sent, and nothing says why", i)
 		}
 	}
+
+	report, err = c.Messages.SendMany(ctx, messages) // it has ended already
+	if got, want := states(report), "150 not sent"; got != want || !errors.Is(err, context.Canceled) {
+		t.Errorf("SendMany = %s, %v, want %s and context.Canceled", got, err, want)
+	}
 }
 
 // Rows that say nothing, are missing, or point nowhere leave their item unknown.
