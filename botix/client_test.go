@@ -250,8 +250,8 @@ func TestInfo(t *testing.T) {
 			info.Status != 200 || info.RequestID != call.RequestID || len(info.Attempts) != 1 {
 			s.Errorf("info %+v, call %+v", info, call)
 		}
-		if info.Rate.Limit != 60 || info.Rate.Remaining != 59 || !json.Valid(info.Raw) {
-			s.Errorf("rate %+v, raw %s", info.Rate, info.Raw)
+		if info.Rate.Limit != 60 || info.Rate.Remaining != 59 || !json.Valid(info.Raw.Bytes()) {
+			s.Errorf("rate %+v, raw %s", info.Rate, info.Raw.Bytes())
 		}
 		if r := s.client.RateLimit(); r.Limit != 60 {
 			s.Errorf("RateLimit = %+v", r)

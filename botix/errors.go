@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/botix-pro/sdk-go/internal/call"
 	"github.com/botix-pro/sdk-go/retry"
@@ -46,6 +45,7 @@ type Error struct {
 	// RedirectHost is where a redirect pointed. It was not followed.
 	RedirectHost string
 
+	told    string // Message as the text of the error shows it
 	outcome retry.Outcome
 	class   call.Class
 	cause   []error // what ended the call, and the transport's error
@@ -79,8 +79,11 @@ func newError(f *call.Failure) *Error {
 	a := res.Answer
 	e.Status, e.RequestID = a.Status, a.RequestID
 	e.Code, e.Message, e.Details = Code(res.Reading.Code), res.Reading.Message, res.Reading.Details
+	if e.Message != "" {
+		e.told = mask(e.Message, wordsOf(op.Request.Body))
+	}
 	if a.Status != 0 && !res.Reading.Envelope {
-		e.Snippet = snippet(a.Body)
+		e.Snippet = snippet(a.Body, wordsOf(op.Request.Body))
 	}
 	if a.Status/100 == 3 {
 		if to, err := url.Parse(a.Header.Get("Location")); err == nil {
@@ -132,8 +135,8 @@ func (e *Error) said() string {
 	}
 	status := fmt.Sprintf(" (status %d)", e.Status)
 	switch {
-	case e.Code != "" && e.Message != "":
-		return clip(string(e.Code)) + ": " + mask(e.Message) + status
+	case e.Code != "" && e.told != "":
+		return clip(string(e.Code)) + ": " + e.told + status
 	case e.Code != "":
 		return clip(string(e.Code)) + status
 	case e.Status == http.StatusGone:
@@ -144,8 +147,11 @@ func (e *Error) said() string {
 	return "the answer is not the API's" + status
 }
 
-// GoString is Error, so that %#v shows no more than %v.
-func (e *Error) GoString() string { return e.Error() }
+// Format writes Error for every verb, so that %#v and %d show no more than %v.
+// The fields are for programs: printed one by one they may show personal data.
+func (e *Error) Format(f fmt.State, verb rune) {
+	_, _ = fmt.Fprintf(f, fmt.FormatString(f, verb), e.Error())
+}
 
 // Outcome tells what is known of the operation's effect. As long as one attempt
 // may have had an effect that nothing confirmed, it is [retry.Unknown], whatever
@@ -191,33 +197,4 @@ var nextAfterUnknown = map[call.Class]string{
 		"or look it up. Do not send it under a new key.",
 	call.ByNature: "It may have been done. Calling again sets the same state.",
 	call.Neither:  "It may have been done. Look it up before calling again: a second call is a second effect.",
-}
-
-const maxSnippet = 200
-
-// snippet is the beginning of a page that something between us and the API
-// answered with, with what could be personal or secret masked.
-func snippet(body []byte) string {
-	if len(body) > maxSnippet {
-		body = body[:maxSnippet]
-	}
-	return mask(strings.ToValidUTF8(string(body), ""))
-}
-
-// mask keeps the words of a text that cannot be personal or secret: none with
-// an @, with five digits or more, or of more than 24 characters.
-func mask(text string) string {
-	words := strings.Fields(text)
-	for i, w := range words {
-		digits := 0
-		for _, r := range w {
-			if unicode.IsDigit(r) {
-				digits++
-			}
-		}
-		if digits >= 5 || strings.Contains(w, "@") || len([]rune(w)) > 24 {
-			words[i] = "…"
-		}
-	}
-	return clip(strings.Join(words, " "))
 }

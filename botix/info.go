@@ -2,7 +2,7 @@ package botix
 
 import (
 	"context"
-	"encoding/json"
+	"log/slog"
 	"time"
 
 	"github.com/botix-pro/sdk-go/internal/call"
@@ -27,8 +27,8 @@ type Info struct {
 	AlreadyGone bool
 
 	Attempts []retry.Attempt
-	Rate     retry.Rate      // the limit, as the last answer stated it
-	Raw      json.RawMessage // the last answer's body, as received
+	Rate     retry.Rate // the limit, as the last answer stated it
+	Raw      RawAnswer  // the last answer's body
 }
 
 func newInfo(op *call.Operation, r *call.Result) Info {
@@ -36,7 +36,7 @@ func newInfo(op *call.Operation, r *call.Result) Info {
 		Operation: op.Endpoint.Name, OperationID: op.ID, Key: op.Request.Key,
 		Status: r.Answer.Status, RequestID: r.Answer.RequestID,
 		Replayed: r.Answer.Replayed, Adopted: r.Adopted, AlreadyGone: r.Gone,
-		Attempts: r.Attempts, Raw: r.Answer.Body,
+		Attempts: r.Attempts, Raw: newRawAnswer(r.Answer.Body),
 	}
 	if n := len(r.Attempts); n > 0 {
 		i.Rate = r.Attempts[n-1].Rate
@@ -94,10 +94,30 @@ func (c *Client) attemptHooks() call.Hooks {
 			return start(ctx, AttemptStart{callStart(op), n})
 		}
 	}
-	if end := c.hooks.AttemptEnd; end != nil {
-		h.AttemptEnd = func(ctx context.Context, op *call.Operation, a *retry.Attempt) {
+	end := c.hooks.AttemptEnd
+	h.AttemptEnd = func(ctx context.Context, op *call.Operation, a *retry.Attempt) {
+		c.logAttempt(ctx, op, a)
+		if end != nil {
 			end(ctx, AttemptEnd{callStart(op), *a})
 		}
 	}
 	return h
+}
+
+// logAttempt writes what support asks for, at Debug.
+func (c *Client) logAttempt(ctx context.Context, op *call.Operation, a *retry.Attempt) {
+	log := c.engine.Log
+	if !log.Enabled(ctx, slog.LevelDebug) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("op", op.Endpoint.Name), slog.String("operation", op.ID),
+		slog.Int("attempt", a.Number), slog.String("outcome", a.Outcome.String()),
+		slog.Int("status", a.Status), slog.String("code", a.Code),
+		slog.String("request_id", a.RequestID), slog.Duration("took", a.Duration()),
+	}
+	if a.Err != nil {
+		attrs = append(attrs, slog.String("error", a.Err.Error()))
+	}
+	log.LogAttrs(ctx, slog.LevelDebug, "attempt", attrs...)
 }
