@@ -1,0 +1,238 @@
+// Package store is the seam between the ledger's rules and the database that
+// keeps its rows. It knows rows and transactions; what they mean is decided in
+// package ledger. One suite of tests, storetest, runs on every implementation.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+)
+
+// Store keeps the ledger's rows. It is safe for concurrent use.
+type Store interface {
+	// Write runs a unit in a write transaction and returns when its changes are
+	// durable. Units of concurrent callers may share a transaction; each sees
+	// what those before it wrote, and the failure of one undoes only that one.
+	//
+	// A unit must do nothing but read and write through its Tx, and may be run
+	// again: what it hands out has to be what its last run found, and what it
+	// is given it must not change. It should check before it writes, so that
+	// undoing it is rare. It runs on another goroutine; a panic in it reaches
+	// the caller of Write.
+	//
+	// When ctx ends before the unit's batch has begun, the unit is dropped and
+	// Write returns ctx's error; afterwards the commit is waited for. The Tx
+	// ignores the contexts of a unit: cut off in the middle, a statement would
+	// take the neighbours' work with it. A *UnavailableError means that nothing
+	// of the unit was kept.
+	Write(ctx context.Context, unit func(Tx) error) error
+
+	// Read runs reads on a consistent view of what is durable. It ends with
+	// ctx, and a write in it fails with ErrReadOnly.
+	Read(ctx context.Context, unit func(Tx) error) error
+
+	// Within returns a Tx inside a transaction of the caller's, which must come
+	// from this store's own handle; otherwise ErrForeignTx. It becomes durable
+	// with the caller's commit. A statement is begun only while its context is
+	// alive, and is not cut off afterwards.
+	Within(ctx context.Context, tx *sql.Tx) (Tx, error)
+
+	// Now is the clock that leases are compared with, in Unix milliseconds.
+	Now() int64
+
+	// Close waits for the units that were accepted, and frees everything. A
+	// second call does nothing.
+	Close() error
+}
+
+var (
+	// ErrNotFound: no row has what was asked for.
+	ErrNotFound = errors.New("no such row")
+	// ErrExists: a row with the same intent, the same key of the same API, or
+	// the same number is there already.
+	ErrExists = errors.New("the row exists already")
+	// ErrTargetTaken: another operation owns the upstream object.
+	ErrTargetTaken = errors.New("another operation owns the target")
+	// ErrLeaseLost: the row is not under the lease token that was named.
+	ErrLeaseLost = errors.New("the lease is not held any more")
+	// ErrInvalid: the row breaks a rule that the database keeps, such as a
+	// blank intent or an unknown status.
+	ErrInvalid = errors.New("the row breaks a rule of the ledger's schema")
+	// ErrReadOnly: a write in a unit of Read.
+	ErrReadOnly = errors.New("a write in a unit that only reads")
+	// ErrForeignTx: the transaction belongs to another database handle.
+	ErrForeignTx = errors.New("the transaction is not one of the ledger's database")
+	// ErrClosed: the store was closed.
+	ErrClosed = errors.New("the ledger is closed")
+)
+
+// UnavailableError says that the database could not make a unit durable: full,
+// read-only, locked for too long, corrupt, failing. Nothing was kept, except
+// where Uncertain says that the row may still appear after a restart.
+type UnavailableError struct {
+	Reason    string // "disk full", "locked", "read-only", "I/O error", "corrupt", …
+	Uncertain bool   // the commit failed, or is stuck, in the middle
+	Err       error  // the driver's
+}
+
+func (e *UnavailableError) Error() string { return "ledger: " + e.Reason + ": " + e.Err.Error() }
+
+// Unwrap returns the driver's error.
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// Tx reads and writes rows within one transaction. Times are Unix milliseconds,
+// 0 meaning none; empty texts and nil blobs mean none, and an empty blob is read
+// back as nil. Texts are UTF-8 without zero bytes.
+//
+// A Tx is for one goroutine and ends with its unit. After an error other than
+// those of this package, it is of no more use.
+type Tx interface {
+	// Operation returns one by its id, or ErrNotFound; likewise ByIntent, ByKey
+	// and ByTarget.
+	Operation(ctx context.Context, id string) (*Operation, error)
+	ByIntent(ctx context.Context, i Intent) (*Operation, error)
+	ByKey(ctx context.Context, api, key string) (*Operation, error)
+	// ByTarget returns the operation that owns an upstream object.
+	ByTarget(ctx context.Context, api, kind, id string) (*Operation, error)
+	// Attempts returns the attempts of an operation by number.
+	Attempts(ctx context.Context, operationID string) ([]Attempt, error)
+	// History returns the events of an operation in the order they were added.
+	History(ctx context.Context, operationID string) ([]Event, error)
+
+	// Children returns the newest version of each step of a workflow: the
+	// children that no other child supersedes, in the order begun.
+	Children(ctx context.Context, parentID string) ([]Operation, error)
+	// Due returns operations that are not final, under no live lease, and not
+	// held back beyond now; those due longest come first, limit at most.
+	Due(ctx context.Context, driver string, now int64, limit int) ([]Operation, error)
+	// Lane returns the operations of a lane that are not final, in the order
+	// begun.
+	Lane(ctx context.Context, lane string) ([]Operation, error)
+	// LastSent returns the operation of a lane that began last among those that
+	// were sent, final or not, or ErrNotFound.
+	LastSent(ctx context.Context, lane string) (*Operation, error)
+	// Unsettled returns the operations of a conflict group that may have had an
+	// effect and are not final, in the order begun.
+	Unsettled(ctx context.Context, group string) ([]Operation, error)
+
+	// Insert adds an operation, or returns ErrExists and changes nothing.
+	Insert(ctx context.Context, op *Operation) error
+	// Update writes the changeable part of op: all but its id, parent, kind,
+	// intent, API, origin, key, fingerprint, method, path, lane, group,
+	// Supersedes and CreatedAt. It does so only if the row is under op.Lease.Token, and puts
+	// the row under next; otherwise it returns ErrLeaseLost and changes
+	// nothing. It leaves op as it is.
+	//
+	// Next keeps the token only where the same owner goes on holding it;
+	// otherwise its token must be greater (see [Lease.Precedes]), or Update
+	// returns ErrInvalid. So whoever read the row before is too late.
+	Update(ctx context.Context, op *Operation, next Lease) error
+	// Renew moves the end of a lease that is still held; it never shortens it.
+	Renew(ctx context.Context, id string, token int64, until int64) error
+
+	// InsertAttempt adds an attempt, or returns ErrExists.
+	InsertAttempt(ctx context.Context, a *Attempt) error
+	// FinishAttempt writes the end of an attempt, or returns ErrNotFound when
+	// there is none by its number that is open.
+	FinishAttempt(ctx context.Context, a *Attempt) error
+	// Resolve marks the unresolved attempts of an operation as shown to have had
+	// no effect.
+	Resolve(ctx context.Context, operationID string) error
+	// Append adds to the history, which nothing ever changes.
+	Append(ctx context.Context, e *Event) error
+}
+
+// Intent is what the business wants once.
+type Intent struct{ Namespace, Customer, Action, Version string }
+
+// Lease is a time-limited right to drive an operation.
+type Lease struct {
+	Owner string // "" when free
+	Token int64  // grows with every holder and is never used again
+	Until int64  // 0 when free
+}
+
+// Precedes reports whether next may follow l on a row: the same holder goes on
+// under its token, everything else needs a greater one. Releasing a lease does,
+// too: what its holder read is then out of date for everybody.
+func (l Lease) Precedes(next Lease) bool {
+	return next.Token > l.Token || next.Token == l.Token && next.Owner == l.Owner && next.Owner != ""
+}
+
+// Operation is a row of the operations table.
+type Operation struct {
+	Seq      int64  // the order begun; given by the database, not written
+	ID       string // UUIDv7
+	ParentID string
+	Kind     string // call, workflow
+	Intent   Intent
+
+	API, Origin, Credential string
+	Key                     string // unique for each API; empty for workflows
+	Fingerprint             string
+	Method, Path            string
+	Body                    []byte
+
+	Status     string
+	NextStep   string
+	Driver     string // caller, worker
+	Lane       string
+	Group      string // of operations that an unknown one of them blocks
+	BlockedBy  string
+	Supersedes string
+
+	PossiblySent bool
+	AttemptCount int
+	FirstSentAt  int64
+	NotBefore    int64
+	ResendUntil  int64
+
+	RequestID            string
+	TargetKind, TargetID string
+	// TargetOwned: the target came into being by this operation, and so can
+	// belong to no other of its API; ErrTargetTaken otherwise.
+	TargetOwned  bool
+	Result       []byte
+	ErrorCode    string
+	ErrorMessage string
+
+	CreatedAt, UpdatedAt int64
+	Lease                Lease
+}
+
+// Attempt is a row of the attempts table: one HTTP exchange.
+type Attempt struct {
+	OperationID string
+	Number      int // from 1
+	StartedAt   int64
+	EndedAt     int64 // 0 while it is open
+
+	Method, Path  string // without secret query values
+	Status        int    // 0 when no answer came
+	RequestBytes  int
+	ResponseBytes int
+	Micros        int64 // duration
+	RequestID     string
+	Replayed      bool
+	Outcome       string // "" while it is open
+	Rule          string
+	Unresolved    bool   // it may have had an effect that nothing confirmed or denied
+	Evidence      string // the furthest stage known to be reached
+	RateLimit     int    // -1: not said; likewise below
+	RateRemaining int
+	RateReset     int64
+	ServerOffset  *int64 // the server's clock minus ours, ms; nil when not told
+	ErrorCode     string
+	ErrorMessage  string
+}
+
+// Event is a row of the history table: one change of an operation.
+type Event struct {
+	OperationID string
+	At          int64
+	From, To    string // statuses; From is "" for the first
+	What        string // begun, attempt, succeeded, …
+	Attempt     int    // 0 when none is concerned
+	Who, Why    string // where a person or a named process decided
+}

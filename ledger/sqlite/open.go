@@ -1,0 +1,239 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/botix-pro/sdk-go/ledger/internal/store"
+)
+
+// StoreOption changes a default of a store.
+type StoreOption func(*config)
+
+type config struct {
+	log        *slog.Logger
+	fileSystem fileSystemCheck
+	vfs        string // of SQLite; "" is its default
+}
+
+// WithLogger makes the store log what a person should know of and no call
+// reports: a write-ahead log that a long read keeps growing, and why it stopped.
+// Default: nothing is logged.
+func WithLogger(log *slog.Logger) StoreOption { return func(c *config) { c.log = log } }
+
+// AllowAnyFileSystem turns the check of the file system off. It is for mounts
+// that look like a network's and are local, such as those of some containers:
+// the file must only ever be used from one machine.
+func AllowAnyFileSystem() StoreOption { return func(c *config) { c.fileSystem = anyFileSystem } }
+
+func newConfig(opts []StoreOption) config {
+	c := config{log: slog.New(slog.DiscardHandler), fileSystem: checkFileSystem}
+	for _, opt := range opts {
+		opt(&c)
+	}
+	return c
+}
+
+// maxReaders is how many reads run at once; more wait.
+const maxReaders = 4
+
+// database is a store in a SQLite file.
+type database struct {
+	writer  *writer
+	readers *sql.DB
+	handle  *sql.DB   // where transactions of the caller's own come from
+	markMu  sync.Mutex
+	mark    *sql.Stmt // tells them from others, see Within
+	owned   bool      // the handle is ours to close
+	closed  atomic.Bool
+	close   func() error
+}
+
+// OpenStore opens the ledger in the file at path, and creates both the file and
+// its folder when they are missing. What is wrong with the file is a
+// *[store.UnavailableError] with a word for it.
+func OpenStore(ctx context.Context, path string, opts ...StoreOption) (store.Store, error) {
+	d, err := open(ctx, path, nil, newConfig(opts))
+	if err != nil {
+		return nil, fmt.Errorf("opening %s: %w", path, err)
+	}
+	return d, nil
+}
+
+// UseStore opens the ledger in the database of a handle that the caller has
+// opened with modernc.org/sqlite and goes on using for tables of its own. Rows
+// of the ledger can then be part of the caller's transactions, see
+// [store.Store.Within]. The ledger has connections of its own and leaves the
+// handle open.
+//
+// Give the handle _txlock=immediate and a busy_timeout: a transaction that reads
+// before it writes cannot wait for the lock. So that transactions of the handle
+// find it free, the ledger pauses for a millisecond after each of its commits.
+func UseStore(ctx context.Context, db *sql.DB, opts ...StoreOption) (store.Store, error) {
+	path, err := fileOf(ctx, db)
+	if err != nil {
+		return nil, fmt.Errorf("opening the ledger: %w", err)
+	}
+	d, err := open(ctx, path, db, newConfig(opts))
+	if err != nil {
+		return nil, fmt.Errorf("opening the ledger in %s: %w", path, err)
+	}
+	return d, nil
+}
+
+func open(ctx context.Context, path string, handle *sql.DB, c config) (*database, error) {
+	setProcess()
+	path, err := preparePlace(path, c.fileSystem)
+	if err != nil {
+		return nil, err
+	}
+	d := &database{handle: handle, owned: handle == nil}
+	w, err := openWriter(ctx, path, c)
+	if err != nil {
+		return nil, err
+	}
+	w.fair.always = handle != nil
+	d.writer = w
+	if err := d.openPools(ctx, path, c); err != nil {
+		return nil, errors.Join(err, d.closeAll())
+	}
+	d.close = sync.OnceValue(d.closeAll)
+	go w.run()
+	return d, nil
+}
+
+// openWriter connects and brings the schema up to date.
+func openWriter(ctx context.Context, path string, c config) (*writer, error) {
+	connector, err := connect(path, c.vfs, writing)
+	if err != nil {
+		return nil, err
+	}
+	file, err := identify(path)
+	if err != nil {
+		return nil, err
+	}
+	w := &writer{
+		queue:     newQueue(),
+		connector: connector,
+		fair:      fairness{mark: path + ".contended"},
+		file:      file,
+		log:       c.log,
+		ended:     make(chan struct{}),
+	}
+	if err := w.start(ctx); err != nil {
+		return nil, errors.Join(openError(err), w.disconnect())
+	}
+	// The companions exist now. They have the file's mode, unless they were left
+	// behind by somebody else.
+	if err := errors.Join(tighten(path), w.checkFiles()); err != nil {
+		return nil, errors.Join(err, w.disconnect())
+	}
+	return w, nil
+}
+
+// start connects and migrates. Neither can wait for a lock inside SQLite in
+// every case: changing to WAL fails at once when another process does the same.
+func (w *writer) start(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*writeTimeout)
+	defer cancel()
+	for {
+		err := w.tryStart(ctx)
+		if !isBusy(err) {
+			return err
+		}
+		if e := w.disconnect(); e != nil {
+			return e
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(err, ctx.Err())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+func (w *writer) tryStart(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if w.kept == nil {
+		if err := w.connect(); err != nil {
+			return err
+		}
+	}
+	defer w.kept.forget() // the statements of migrations are not needed again
+	return migrate(w.kept, migrations())
+}
+
+// openPools opens the handles for readers and for the caller, and checks a
+// connection of the first.
+func (d *database) openPools(ctx context.Context, path string, c config) error {
+	readers, err := connect(path, c.vfs, reading)
+	if err != nil {
+		return err
+	}
+	d.readers = sql.OpenDB(readers)
+	d.readers.SetMaxOpenConns(maxReaders)
+	d.readers.SetMaxIdleConns(maxReaders)
+	if err := d.readers.PingContext(ctx); err != nil {
+		return openError(err)
+	}
+	if d.handle == nil {
+		handle, err := connect(path, c.vfs, lending)
+		if err != nil {
+			return err
+		}
+		d.handle = sql.OpenDB(handle)
+	}
+	return nil
+}
+
+// Handle returns the database handle whose transactions [database.Within]
+// accepts: the caller's own, or one on the ledger's file.
+func (d *database) Handle() *sql.DB { return d.handle }
+
+// Now is the clock of this machine.
+func (d *database) Now() int64 { return time.Now().UnixMilli() }
+
+// Close waits for the units that were accepted and closes the connections. The
+// last to leave a file moves the WAL into it.
+func (d *database) Close() error {
+	d.closed.Store(true)
+	return d.close()
+}
+
+func (d *database) closeAll() error {
+	var errs []error
+	if d.close != nil { // the writer runs
+		d.writer.queue.close()
+		<-d.writer.ended
+	}
+	if d.readers != nil {
+		errs = append(errs, d.readers.Close())
+	}
+	if d.mark != nil {
+		errs = append(errs, d.mark.Close())
+	}
+	if d.owned && d.handle != nil {
+		errs = append(errs, d.handle.Close())
+	}
+	return errors.Join(append(errs, d.writer.disconnect())...)
+}
+
+// Write implements [store.Store].
+func (d *database) Write(ctx context.Context, run func(store.Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	u := &unit{run: run, deadline: time.Now().Add(writeTimeout), done: make(chan struct{})}
+	if !d.writer.queue.put(u) {
+		return store.ErrClosed
+	}
+	return u.wait(ctx)
+}

@@ -1,0 +1,128 @@
+package sqlite
+
+// Every statement that runs on the ledger's tables, but for the migrations.
+
+// operationColumns is the order in which readOperation takes them.
+const operationColumns = `
+seq, id, COALESCE(parent_id, ''), kind, namespace, customer, action, version,
+api, origin, credential, COALESCE(idempotency_key, ''), fingerprint, COALESCE(method, ''), COALESCE(path, ''), body,
+status, next_step, driver, COALESCE(lane, ''), COALESCE(conflict_group, ''), COALESCE(blocked_by, ''), COALESCE(supersedes, ''),
+possibly_sent, attempt_count, first_sent_at_ms, not_before_ms, resend_until_ms,
+request_id, target_kind, target_id, target_owned, result, error_code, error_message,
+created_at_ms, updated_at_ms, lease_owner, lease_token, locked_until_ms`
+
+const operationByID = `SELECT` + operationColumns + `
+  FROM ledger_operations WHERE id = ?1`
+
+const operationBySeq = `SELECT` + operationColumns + `
+  FROM ledger_operations WHERE seq = ?1`
+
+// The look-ups of a new operation find nothing, and the driver names every
+// column of a result before it has a row: so they ask for one.
+const (
+	seqByIntent = `
+SELECT seq FROM ledger_operations
+ WHERE namespace = ?1 AND customer = ?2 AND action = ?3 AND version = ?4`
+
+	seqByKey = `
+SELECT seq FROM ledger_operations WHERE api = ?1 AND idempotency_key = ?2`
+
+	seqByTarget = `
+SELECT seq FROM ledger_operations
+ WHERE api = ?1 AND target_kind = ?2 AND target_id = ?3 AND target_owned = 1`
+
+	seqLastSent = `
+SELECT seq FROM ledger_operations
+ WHERE lane = ?1 AND first_sent_at_ms > 0 ORDER BY seq DESC LIMIT 1`
+)
+
+const children = `SELECT` + operationColumns + `
+  FROM ledger_operations AS this
+ WHERE parent_id = ?1
+   AND NOT EXISTS (SELECT 1 FROM ledger_operations AS newer WHERE newer.parent_id = ?1 AND newer.supersedes = this.id)
+ ORDER BY seq`
+
+const due = `SELECT` + operationColumns + `
+  FROM ledger_operations INDEXED BY ledger_operations_due
+ WHERE status NOT IN ('succeeded', 'failed_final')
+   AND not_before_ms <= ?1 AND locked_until_ms <= ?1 AND driver = ?2
+ ORDER BY not_before_ms, seq LIMIT ?3`
+
+const inLane = `SELECT` + operationColumns + `
+  FROM ledger_operations
+ WHERE lane = ?1 AND status NOT IN ('succeeded', 'failed_final')
+ ORDER BY seq`
+
+const unsettled = `SELECT` + operationColumns + `
+  FROM ledger_operations
+ WHERE conflict_group = ?1 AND status NOT IN ('succeeded', 'failed_final') AND possibly_sent = 1
+ ORDER BY seq`
+
+// DO NOTHING stands for the unique indexes only; a broken CHECK is an error.
+const insertOperation = `
+INSERT INTO ledger_operations (
+       id, parent_id, kind, namespace, customer, action, version,
+       api, origin, credential, idempotency_key, fingerprint, method, path, body,
+       status, next_step, driver, lane, conflict_group, blocked_by, supersedes,
+       possibly_sent, attempt_count, first_sent_at_ms, not_before_ms, resend_until_ms,
+       request_id, target_kind, target_id, target_owned, result, error_code, error_message,
+       created_at_ms, updated_at_ms, lease_owner, lease_token, locked_until_ms)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,
+       ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
+       ?16, ?17, ?18, ?19, ?20, ?21, ?22,
+       ?23, ?24, ?25, ?26, ?27,
+       ?28, ?29, ?30, ?31, ?32, ?33, ?34,
+       ?35, ?36, ?37, ?38, ?39)
+    ON CONFLICT DO NOTHING`
+
+const updateOperation = `
+UPDATE ledger_operations
+   SET credential = ?3, body = ?4,
+       status = ?5, next_step = ?6, driver = ?7, blocked_by = ?8,
+       possibly_sent = ?9, attempt_count = ?10, first_sent_at_ms = ?11, not_before_ms = ?12, resend_until_ms = ?13,
+       request_id = ?14, target_kind = ?15, target_id = ?16, target_owned = ?17,
+       result = ?18, error_code = ?19, error_message = ?20,
+       updated_at_ms = ?21, lease_owner = ?22, lease_token = ?23, locked_until_ms = ?24
+ WHERE id = ?1 AND lease_token = ?2`
+
+const renewLease = `
+UPDATE ledger_operations SET locked_until_ms = MAX(locked_until_ms, ?3)
+ WHERE id = ?1 AND lease_token = ?2 AND lease_owner <> ''`
+
+const operationExists = `
+SELECT 1 FROM ledger_operations WHERE id = ?1`
+
+const attemptsOf = `
+SELECT operation_id, number, started_at_ms, ended_at_ms, method, path, status,
+       request_bytes, response_bytes, duration_us, request_id, replayed, outcome, rule, unresolved, evidence,
+       rate_limit, rate_remaining, rate_reset, server_offset_ms, error_code, error_message
+  FROM ledger_attempts WHERE operation_id = ?1 ORDER BY number`
+
+const insertAttempt = `
+INSERT INTO ledger_attempts (
+       operation_id, number, started_at_ms, ended_at_ms, method, path, status,
+       request_bytes, response_bytes, duration_us, request_id, replayed, outcome, rule, unresolved, evidence,
+       rate_limit, rate_remaining, rate_reset, server_offset_ms, error_code, error_message)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,
+       ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,
+       ?17, ?18, ?19, ?20, ?21, ?22)`
+
+const finishAttempt = `
+UPDATE ledger_attempts
+   SET ended_at_ms = ?3, status = ?4, request_bytes = ?5, response_bytes = ?6, duration_us = ?7,
+       request_id = ?8, replayed = ?9, outcome = ?10, rule = ?11, unresolved = ?12, evidence = ?13,
+       rate_limit = ?14, rate_remaining = ?15, rate_reset = ?16, server_offset_ms = ?17,
+       error_code = ?18, error_message = ?19
+ WHERE operation_id = ?1 AND number = ?2 AND ended_at_ms = 0`
+
+const resolveAttempts = `
+UPDATE ledger_attempts SET unresolved = 0 WHERE operation_id = ?1 AND unresolved = 1`
+
+const historyOf = `
+SELECT operation_id, at_ms, from_status, to_status, what, attempt, who, why
+  FROM ledger_history WHERE operation_id = ?1 ORDER BY number`
+
+const appendHistory = `
+INSERT INTO ledger_history (operation_id, number, at_ms, from_status, to_status, what, attempt, who, why)
+VALUES (?1, (SELECT COALESCE(MAX(number), 0) + 1 FROM ledger_history WHERE operation_id = ?1),
+       ?2, ?3, ?4, ?5, ?6, ?7, ?8)`

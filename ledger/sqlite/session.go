@@ -1,0 +1,156 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"io"
+)
+
+// session runs statements inside a transaction.
+type session interface {
+	// exec runs a statement and says how many rows it changed.
+	exec(ctx context.Context, query string, args []any) (int64, error)
+	// query calls row with each row's values: int64, string, []byte or nil. The
+	// slice is used again for the next.
+	query(ctx context.Context, query string, args []any, row func(v []any) error) error
+}
+
+// kept is the writer's own connection, below database/sql: one connection for
+// one goroutine needs no pool, and its statements stay prepared.
+//
+// Its statements run under no context. The driver answers the end of a context
+// by interrupting the statement, and SQLite answers an interrupted write by
+// rolling the whole transaction back.
+type kept struct {
+	conn  driver.Conn
+	stmts map[string]driver.Stmt
+	args  []driver.NamedValue
+	row   []driver.Value
+	out   []any
+}
+
+func keep(conn driver.Conn) *kept { return &kept{conn: conn, stmts: make(map[string]driver.Stmt)} }
+
+func (k *kept) close() error {
+	k.forget()
+	return k.conn.Close()
+}
+
+// forget closes the prepared statements; they are made again when needed.
+func (k *kept) forget() {
+	for query, stmt := range k.stmts {
+		_ = stmt.Close() // repeats the error of the statement's last run
+		delete(k.stmts, query)
+	}
+}
+
+func (k *kept) stmt(query string) (driver.Stmt, error) {
+	if stmt := k.stmts[query]; stmt != nil {
+		return stmt, nil
+	}
+	stmt, err := k.conn.(driver.ConnPrepareContext).PrepareContext(context.Background(), query)
+	if err != nil {
+		return nil, err
+	}
+	k.stmts[query] = stmt
+	return stmt, nil
+}
+
+func (k *kept) bind(args []any) []driver.NamedValue {
+	k.args = k.args[:0]
+	for i, arg := range args {
+		k.args = append(k.args, driver.NamedValue{Ordinal: i + 1, Value: arg})
+	}
+	return k.args
+}
+
+func (k *kept) exec(_ context.Context, query string, args []any) (int64, error) {
+	stmt, err := k.stmt(query)
+	if err != nil {
+		return 0, err
+	}
+	result, err := stmt.(driver.StmtExecContext).ExecContext(context.Background(), k.bind(args))
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+func (k *kept) query(_ context.Context, query string, args []any, row func([]any) error) (err error) {
+	stmt, err := k.stmt(query)
+	if err != nil {
+		return err
+	}
+	rows, err := stmt.(driver.StmtQueryContext).QueryContext(context.Background(), k.bind(args))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := rows.Close(); err == nil {
+			err = e
+		}
+	}()
+	n := len(rows.Columns())
+	k.row, k.out = grow(k.row, n), grow(k.out, n)
+	for {
+		if err := rows.Next(k.row); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		for i, v := range k.row {
+			k.out[i] = v
+		}
+		if err := row(k.out); err != nil {
+			return err
+		}
+	}
+}
+
+func grow[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}
+
+// lent is a transaction of database/sql: a reader's, or the caller's own.
+type lent struct{ tx *sql.Tx }
+
+func (l lent) exec(ctx context.Context, query string, args []any) (int64, error) {
+	result, err := l.tx.ExecContext(ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+func (l lent) query(ctx context.Context, query string, args []any, row func([]any) error) (err error) {
+	rows, err := l.tx.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := rows.Close(); err == nil {
+			err = e
+		}
+	}()
+	names, err := rows.Columns()
+	if err != nil {
+		return err
+	}
+	values, places := make([]any, len(names)), make([]any, len(names))
+	for i := range values {
+		places[i] = &values[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(places...); err != nil {
+			return err
+		}
+		if err := row(values); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
