@@ -86,7 +86,7 @@ func New(apiKey string, opts ...Option) (*Client, error) {
 			Base: base, HTTP: httpClient, MaxBytes: cfg.maxBytes,
 			UserAgent: userAgent(cfg.appInfo), Bearer: apiKey,
 		}),
-		Policy:         cfg.policy,
+		Policy:         cfg.policy.WithDefaults(),
 		Pacer:          pacer,
 		Budget:         cfg.budget,
 		Codes:          outcomes,
