@@ -174,30 +174,33 @@ func checkReceipt(m *botix.SentMessage) error {
 	return nil
 }
 
+const nowhere = "http://127.0.0.1:1" // where nothing is sent
+
 const (
 	plainly     = "plain"
 	withTimeout = "plain + timeout"
 	withBotix   = "botix"
 )
 
-// contenders are three ways to make the same call of the server at url. A nil
-// transport is each one's own.
-func contenders(tb testing.TB, url string, rt http.RoundTripper, post bool) []versus.Contender {
+// contenders are three ways to make the same call of the server at url, each
+// with a transport of its own: in memory, or this package's default and the same
+// pool for the others.
+func contenders(tb testing.TB, url string, memory, post bool) []versus.Contender {
 	tb.Helper()
 	ctx := context.Background()
 	opts := []botix.Option{botix.WithoutLedger(), botix.WithBaseURL(url)}
-	if rt != nil {
-		opts = append(opts, botix.WithHTTPClient(&http.Client{Transport: rt}))
-	} else {
-		rt = wide()
+	transport := wide
+	if memory {
+		opts = append(opts, botix.WithHTTPClient(&http.Client{Transport: inMemory{}}))
+		transport = func() http.RoundTripper { return inMemory{} }
 	}
 	client, err := botix.New(benchKey, opts...)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(client.Close)
-	bare := &plain{&http.Client{Transport: rt}, url}
-	bounded := &plain{&http.Client{Transport: rt, Timeout: 30 * time.Second}, url}
+	bare := &plain{&http.Client{Transport: transport()}, url}
+	bounded := &plain{&http.Client{Transport: transport(), Timeout: 30 * time.Second}, url}
 	if post {
 		return []versus.Contender{
 			{Name: plainly, Call: func() error { return bare.post(ctx) }},
@@ -237,12 +240,12 @@ func BenchmarkCall(b *testing.B) {
 			method = "post"
 		}
 		b.Run("layers/"+method, func(b *testing.B) {
-			all := contenders(b, "http://127.0.0.1:1", inMemory{}, post)
+			all := contenders(b, nowhere, true, post)
 			report(b, versus.Run(b, 1, all...))
 		})
 		for _, goroutines := range []int{1, 32} {
 			b.Run(fmt.Sprintf("loopback/%s/g%d", method, goroutines), func(b *testing.B) {
-				all := contenders(b, versus.Server(b), nil, post)
+				all := contenders(b, versus.Server(b), false, post)
 				report(b, versus.Run(b, goroutines, all...))
 			})
 		}
@@ -263,7 +266,7 @@ func report(b *testing.B, t *versus.Table) {
 func TestCallAllocations(t *testing.T) {
 	const goal = 15
 	for _, post := range []bool{false, true} {
-		all := contenders(t, "http://127.0.0.1:1", inMemory{}, post)
+		all := contenders(t, nowhere, true, post)
 		allocs := make([]float64, len(all))
 		for i, c := range all {
 			allocs[i] = testing.AllocsPerRun(200, func() {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -45,7 +46,9 @@ func Run(b *testing.B, goroutines int, contenders ...Contender) *Table {
 	b.ResetTimer()
 	for round := range b.N {
 		for i := range contenders {
-			i = (i + round) % len(contenders) // nobody always follows the same one
+			if round%2 == 1 { // there and back: nobody always follows the same one
+				i = len(contenders) - 1 - i
+			}
 			t.rounds[i] = append(t.rounds[i], take(b, goroutines, calls[i], contenders[i]))
 		}
 	}
@@ -155,17 +158,18 @@ func median(sorted []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// Text lays the table out, with ratios to one contender and their quartiles.
+// Text lays the table out, with ratios to one contender and their quartiles. It
+// has a line for each contender and one above: a benchmark may log ten.
 func (t *Table) Text(to string) string {
-	var s strings.Builder
-	fmt.Fprintf(&s, "%d rounds\n%-22s %9s %9s  %-14s %9s %9s %8s\n",
-		len(t.rounds[0]), "", "µs", "x "+to, "(quartiles)", "over, µs", "bytes", "allocs")
+	rounds := strconv.Itoa(len(t.rounds[0])) + " rounds"
+	lines := []string{fmt.Sprintf("%-22s %9s %9s  %-14s %9s %9s %8s",
+		rounds, "µs", "x "+to, "(quartiles)", "over, µs", "bytes", "allocs")}
 	for _, name := range t.names {
 		times := t.pairs(name, name, func(a, _ turn) float64 { return a.ns })
 		ratios := t.pairs(name, to, func(a, b turn) float64 { return a.ns / b.ns })
-		fmt.Fprintf(&s, "%-22s %9.2f %9.3f  (%.3f–%.3f) %10.2f %9.0f %8.1f\n",
+		lines = append(lines, fmt.Sprintf("%-22s %9.2f %9.3f  (%.3f–%.3f) %10.2f %9.0f %8.1f",
 			name, median(times)/1e3, median(ratios), ratios[len(ratios)/4], ratios[len(ratios)*3/4],
-			float64(t.Over(name, to))/1e3, t.Bytes(name), t.Allocs(name))
+			float64(t.Over(name, to))/1e3, t.Bytes(name), t.Allocs(name)))
 	}
-	return s.String()
+	return strings.Join(lines, "\n")
 }
