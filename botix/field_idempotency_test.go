@@ -370,3 +370,45 @@ func TestF037RandomSourceFails(t *testing.T) {
 		})
 	}
 }
+
+// F038, the client's part: a time-out is no failure, and the repeat gets the
+// answer of the work that was done meanwhile.
+func TestF038TimeoutIsNoFailure(t *testing.T) {
+	t.Parallel()
+	inBubble(t, botixtest.Config{}, append(exactly(), botix.WithAttemptTimeout(2*time.Second)), func(s *sandbox) {
+		id := s.contact("Анна")
+		s.srv.Script(botixtest.On("messagesSend").Nth(1).Do(botixtest.DelayAfter(3 * time.Second)))
+		var info botix.Info
+		m, err := s.client.Messages.Send(s.Context(), hello(id), botix.WithInfo(&info))
+		if err != nil || !info.Replayed || len(info.Attempts) != 2 {
+			s.Fatalf("%v, %v, replayed %t after %d attempts; want the stored answer at the second", m, err, info.Replayed, len(info.Attempts))
+		}
+		if a := info.Attempts[0]; a.Outcome != retry.Unknown || a.Status != 0 || !errors.Is(a.Err, context.DeadlineExceeded) {
+			s.Errorf("first attempt: outcome %v, status %d, %v; want unknown without an answer", a.Outcome, a.Status, a.Err)
+		}
+		s.sentAs("messagesSend", 2)
+		s.oneMessage(id)
+		if sent := s.srv.Journal().MessagesTo(int64(id))[0]; sent.ID != int64(m.ID) {
+			s.Errorf("the caller got message %d, message %d was sent", m.ID, sent.ID)
+		}
+	})
+}
+
+// F039, the client's part: 'already exists' after an attempt without an answer
+// says nothing about whose it is, so nothing is adopted and nothing is denied.
+func TestF039ExistsAfterNoAnswer(t *testing.T) {
+	t.Parallel()
+	inBubble(t, botixtest.Config{}, exactly(), func(s *sandbox) {
+		s.srv.Script(botixtest.On("contactsCreate").InTurn(botixtest.CutAfter(),
+			botixtest.Reply(409, nil, `{"success":false,"error":{"code":"already_exists","message":"taken"}}`)))
+		c, err := s.client.Contacts.Create(s.Context(), botix.CreateContact{FirstName: "Анна"})
+		e := s.failed(err)
+		if c != nil || e.Status != 409 || e.Code != "already_exists" || e.Outcome() != retry.Unknown {
+			s.Errorf("%v, %v, outcome %v; want the conflict, unknown", c, err, e.Outcome())
+		}
+		s.sentAs("contactsCreate", 2)
+		if n := len(s.srv.Contacts()); n != 1 {
+			s.Errorf("%d contacts, want the one", n)
+		}
+	})
+}
