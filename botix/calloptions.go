@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/botix-pro/sdk-go/internal/call"
+	"github.com/botix-pro/sdk-go/ledger"
 	"github.com/botix-pro/sdk-go/retry"
 )
 
@@ -13,6 +14,7 @@ import (
 type CallOption func(*callConfig)
 
 type callConfig struct {
+	intent     ledger.Intent
 	key        string
 	keySet     bool
 	info       *Info
@@ -33,6 +35,15 @@ type callConfig struct {
 func WithIdempotencyKey(key string) CallOption {
 	return func(c *callConfig) { c.key, c.keySet = key, true }
 }
+
+// WithIntent names the operation by what the business wants once. However often
+// it is called, by this process or another on the same ledger, also after a
+// crash, it is done once; later calls are answered as the first was. The client
+// needs a ledger.
+//
+// The same intent with another payload is a *[ledger.MismatchError], and nothing
+// is sent.
+func WithIntent(i ledger.Intent) CallOption { return func(c *callConfig) { c.intent = i } }
 
 // WithInfo fills *info when the call ends, also when it fails.
 func WithInfo(info *Info) CallOption { return func(c *callConfig) { c.info = info } }
@@ -70,6 +81,11 @@ func callOptions(operation string, opts []CallOption) (callConfig, error) {
 	if c.keySet {
 		if problem := keyProblem(c.key); problem != "" {
 			return c, &InputError{operation, "idempotency key", problem}
+		}
+	}
+	if c.intent != (ledger.Intent{}) {
+		if err := c.intent.Check(); err != nil {
+			return c, &InputError{operation, "intent", err.Error()}
 		}
 	}
 	if c.deliveries < 0 {

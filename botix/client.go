@@ -2,6 +2,8 @@ package botix
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -82,6 +84,7 @@ func New(apiKey string, opts ...Option) (*Client, error) {
 		notices: board{every: cfg.noticeEvery, log: cfg.log, tell: cfg.onNotice},
 	}
 	c.engine = &call.Engine{
+		API: "botix", Credential: credential(apiKey), Ledger: cfg.ledger,
 		HTTP: rest.New(rest.Config{
 			Base: base, HTTP: httpClient, MaxBytes: cfg.maxBytes,
 			UserAgent: userAgent(cfg.appInfo), Bearer: apiKey,
@@ -142,6 +145,12 @@ var outcomes = retry.Codes{
 	string(CodeDeliveryFailed):        retry.Refused,
 	string(CodeIdempotencyInProgress): retry.Unknown,
 	string(CodeIdempotencyKeyReused):  retry.Conflict,
+}
+
+// credential names an API key in the ledger without being it.
+func credential(apiKey string) string {
+	sum := sha256.Sum256([]byte(apiKey))
+	return hex.EncodeToString(sum[:16])
 }
 
 // checkAPIKey refuses what cannot go into a header. The platform's form

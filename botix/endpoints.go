@@ -74,7 +74,7 @@ var (
 	webhooksList = &call.Endpoint{Name: "webhooksList", Method: http.MethodGet, Path: "/public/v1/webhooks",
 		Class: call.Safe, Source: "OpenAPI 1.1.0, operation webhooksList"}
 	webhooksCreate = &call.Endpoint{Name: "webhooksCreate", Method: http.MethodPost, Path: "/public/v1/webhooks",
-		Class: call.Neither, Source: "OpenAPI 1.1.0, operation webhooksCreate"}
+		Class: call.Neither, Secret: true, Source: "OpenAPI 1.1.0, operation webhooksCreate"}
 	// The file gives the 200 of an update no schema: whatever comes is a success.
 	webhooksUpdate = &call.Endpoint{Name: "webhooksUpdate", Method: http.MethodPut, Path: "/public/v1/webhooks/{id}",
 		Class: call.ByNature, EmptyOK: true, Source: "OpenAPI 1.1.0, operation webhooksUpdate"}

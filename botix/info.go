@@ -22,6 +22,8 @@ type Info struct {
 	// Adopted: no answer told of the success; it was found by reading back.
 	// The result holds what the list showed.
 	Adopted bool
+	// Repeated: the ledger answered; nothing was sent now.
+	Repeated bool
 	// AlreadyGone: a delete met 404 after an attempt of its own that may have
 	// arrived, so the work was done.
 	AlreadyGone bool
@@ -35,7 +37,7 @@ func newInfo(op *call.Operation, r *call.Result) Info {
 	i := Info{
 		Operation: op.Endpoint.Name, OperationID: op.ID, Key: op.Request.Key,
 		Status: r.Answer.Status, RequestID: r.Answer.RequestID,
-		Replayed: r.Answer.Replayed, Adopted: r.Adopted, AlreadyGone: r.Gone,
+		Replayed: r.Answer.Replayed, Repeated: r.Repeated, Adopted: r.Adopted, AlreadyGone: r.Gone,
 		Attempts: r.Attempts, Raw: newRawAnswer(r.Answer.Body),
 	}
 	if n := len(r.Attempts); n > 0 {

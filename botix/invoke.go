@@ -14,6 +14,7 @@ import (
 
 	"github.com/botix-pro/sdk-go/internal/call"
 	"github.com/botix-pro/sdk-go/internal/rest"
+	"github.com/botix-pro/sdk-go/ledger"
 )
 
 // input is what a service method hands to invoke.
@@ -52,21 +53,23 @@ func invokeSeeking[T any](ctx context.Context, c *Client, ep *call.Endpoint, in 
 	if err := prepare(op, in.body); err != nil {
 		return nil, nil, err
 	}
+	op.Render = env.render
 	if s != nil {
 		op.Look = s.look(c, &env)
+		op.Made = func() ledger.Target { return s.target(env.Data) }
 		c.claims.Begin(s.likeness...)
 	}
 	res, err := c.run(ctx, op, cfg)
 	if s != nil {
 		s.settle(c, env.Data, res.Unresolved())
 	}
-	if err != nil {
+	if _, unrecorded := err.(*ledger.UnrecordedError); err != nil && !unrecorded {
 		return nil, nil, err
 	}
 	if env.Data == nil {
 		env.Data = new(T) // an empty answer where that is a success
 	}
-	return env.Data, env.Meta, nil
+	return env.Data, env.Meta, err
 }
 
 // prepare fixes the bytes that every attempt sends.
@@ -126,7 +129,13 @@ func (c *Client) name(ctx context.Context, op *call.Operation, cfg callConfig) e
 	if err != nil {
 		return fmt.Errorf("no operation id could be made: %w", err)
 	}
-	op.ID, op.Request.Key = id.String(), cfg.key
+	op.ID, op.Request.Key, op.Named, op.Intent = id.String(), cfg.key, cfg.keySet, cfg.intent
+	switch {
+	case cfg.intent != (ledger.Intent{}) && c.engine.Ledger == nil:
+		return errors.New("WithIntent needs a client with a ledger")
+	case cfg.intent != (ledger.Intent{}):
+		return nil // the key is made from the intent, unless the caller gave one
+	}
 	if cfg.keySet {
 		if doubt := keyDoubt(cfg.key); doubt != "" {
 			c.engine.Log.LogAttrs(ctx, slog.LevelWarn, "doubtful idempotency key",
@@ -150,6 +159,18 @@ type envelope[T any] struct {
 	Data    *T        `json:"data"`
 	Meta    *Meta     `json:"meta"`
 	Error   *apiError `json:"error"`
+}
+
+// render is the envelope in the form that read takes.
+func (e *envelope[T]) render() []byte {
+	body, err := json.Marshal(struct {
+		Success bool `json:"success"`
+		Data    *T   `json:"data"`
+	}{true, e.Data})
+	if err != nil {
+		return nil // then a repeat finds that the result was not kept
+	}
+	return body
 }
 
 type apiError struct {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/botix-pro/sdk-go/internal/call"
+	"github.com/botix-pro/sdk-go/ledger"
 )
 
 // seek knows how to find the effect of one call among what the server lists, so
@@ -54,6 +55,18 @@ func (s *seek[T]) look(c *Client, env *envelope[T]) func(context.Context, call.S
 
 // asLook marks the requests of a look: in an outage they must not add to the load.
 func asLook(c *callConfig) { c.unearned = true }
+
+// target is the one object that a call made, if it was one.
+func (s *seek[T]) target(data *T) ledger.Target {
+	if data == nil {
+		return ledger.Target{}
+	}
+	made := s.made(data)
+	if len(made) != 1 {
+		return ledger.Target{}
+	}
+	return ledger.Target{Kind: made[0].Kind, ID: strconv.FormatInt(made[0].ID, 10), Made: true}
+}
 
 // settle tells the register of claims how a call ended.
 func (s *seek[T]) settle(c *Client, data *T, unresolved bool) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/botix-pro/sdk-go/ledger"
 	"github.com/botix-pro/sdk-go/retry"
 )
 
@@ -18,6 +19,7 @@ type Option func(*config)
 
 type config struct {
 	recording bool // where operations are recorded has been said
+	ledger    *ledger.Ledger
 
 	baseURL    string
 	httpClient *http.Client
@@ -59,8 +61,8 @@ func defaults() config {
 
 func (c *config) check() error {
 	if !c.recording {
-		return errors.New("say where operations are recorded: WithoutLedger() records nothing, " +
-			"so that an operation interrupted by a crash is not known after a restart")
+		return errors.New("say where operations are recorded: WithLedger(led), or WithoutLedger(), " +
+			"which records nothing, so that an operation interrupted by a crash is not known after a restart")
 	}
 	for name, d := range map[string]time.Duration{
 		"WithTimeout": c.timeout, "WithAttemptTimeout": c.attemptTimeout,
@@ -81,6 +83,13 @@ func (c *config) check() error {
 		return fmt.Errorf("WithUserAgent: %q cannot stand in a header comment", c.appInfo)
 	}
 	return c.policy.Validate()
+}
+
+// WithLedger records every mutation in l before it is sent, so that nothing is
+// done twice or forgotten after a crash, and [WithIntent] can name operations.
+// Clients may share a ledger.
+func WithLedger(l *ledger.Ledger) Option {
+	return func(c *config) { c.recording, c.ledger = l != nil, l }
 }
 
 // WithoutLedger runs the client without a record of its operations. Keys,

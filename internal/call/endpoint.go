@@ -43,6 +43,7 @@ type Endpoint struct {
 	Retention time.Duration // how long the server remembers a key; 0 where it honours none
 	Proof     Proof         //
 	EmptyOK   bool          // a 2xx without a body is a success
+	Secret    bool          // the answer shows a secret, once
 	Source    string        // where these facts come from
 }
 

@@ -3,9 +3,11 @@ package call
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/botix-pro/sdk-go/internal/rest"
+	"github.com/botix-pro/sdk-go/ledger"
 	"github.com/botix-pro/sdk-go/retry"
 )
 
@@ -17,6 +19,11 @@ type Operation struct {
 	Request  rest.Request
 	Priority retry.Priority
 
+	// Intent names the operation in the ledger; zero for none. Named: the key
+	// is the caller's own.
+	Intent ledger.Intent
+	Named  bool
+
 	// Read takes the answer apart. It is called once an attempt, and must
 	// leave nothing behind of an earlier one.
 	Read func(status int, body []byte) Reading
@@ -24,6 +31,12 @@ type Operation struct {
 	// Look reads back whether an attempt had its effect; nil where Proof is
 	// not ProofLook. On Found it has put the result where Read would have.
 	Look func(ctx context.Context, first Send) (Sighting, error)
+
+	// Render is the result in the form that Read takes, for what was found and
+	// not answered. Made names the object that a success brought into being; nil
+	// where there is none.
+	Render func() []byte
+	Made   func() ledger.Target
 
 	// Unearned: the call is made because another failed, as a look is. It draws
 	// on the retry budget from its first attempt on, and earns nothing.
@@ -77,6 +90,8 @@ type Result struct {
 	Reading  Reading     // of that answer
 	// Adopted: the success was not answered but found by a look.
 	Adopted bool
+	// Repeated: the answer is the ledger's, of an earlier call.
+	Repeated bool
 	// Gone: a DELETE found its own work done by an earlier attempt.
 	Gone bool
 }
@@ -108,6 +123,7 @@ type Failure struct {
 	// Reason is what ended it: nil when the last answer did, else a
 	// *retry.WaitError, retry.ErrBudget, a context's error, ErrWindowClosed …
 	Reason error
+	Sent   bool // this call made an attempt
 }
 
 func (f *Failure) Error() string { return f.Operation.Endpoint.Name + " failed" }
@@ -128,7 +144,13 @@ func (f *Failure) Unwrap() []error {
 // any attempt is unresolved, whatever a later attempt was answered.
 func (f *Failure) Outcome() retry.Outcome {
 	last := f.Result.last()
+	known, ok := errors.AsType[interface {
+		error
+		Outcome() retry.Outcome
+	}](f.Reason)
 	switch {
+	case ok && !f.Sent: // the ledger knows more than these attempts
+		return known.Outcome()
 	case f.Result.Unresolved():
 		return retry.Unknown
 	case last == nil:

@@ -153,6 +153,14 @@ type Request struct {
 	Fresh  bool   // on a connection of its own
 }
 
+// Target is the path with the query, as it goes over the wire.
+func (r Request) Target() string {
+	if r.Query == "" {
+		return r.Path.escaped
+	}
+	return r.Path.escaped + "?" + r.Query
+}
+
 // Answer is all that one exchange gave. Status is 0 when no answer came.
 type Answer struct {
 	Status    int

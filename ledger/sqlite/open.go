@@ -47,7 +47,7 @@ const maxReaders = 4
 type database struct {
 	writer  *writer
 	readers *sql.DB
-	handle  *sql.DB   // where transactions of the caller's own come from
+	handle  *sql.DB // where transactions of the caller's own come from
 	markMu  sync.Mutex
 	mark    *sql.Stmt // tells them from others, see Within
 	owned   bool      // the handle is ours to close

@@ -1,0 +1,132 @@
+package botix_test
+
+import (
+	"errors"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/botix-pro/sdk-go/botix"
+	"github.com/botix-pro/sdk-go/botix/botixtest"
+	"github.com/botix-pro/sdk-go/ledger"
+	"github.com/botix-pro/sdk-go/ledger/sqlite"
+	"github.com/botix-pro/sdk-go/retry"
+)
+
+// withLedger runs a test in virtual time with a client that records in a file.
+func withLedger(t *testing.T, cfg botixtest.Config, opts []botix.Option, test func(*sandbox, *ledger.Ledger)) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "ops.db")
+	inBubble(t, cfg, nil, func(s *sandbox) {
+		led, err := sqlite.Open(s.Context(), file, ledger.Namespace("test"))
+		if err != nil {
+			s.Fatal(err)
+		}
+		s.client = s.newClient(s.srv.APIKey(), append(opts, botix.WithLedger(led))...)
+		test(s, led)
+		if err := led.Close(); err != nil {
+			s.Error(err)
+		}
+	})
+}
+
+var intent = ledger.Intent{Customer: "shop-customer-7", Action: "order-confirmed", Version: "order-1024"}
+
+// The same intent later: no second message, the first answer, no request.
+func TestARepeatIsAnsweredFromTheLedger(t *testing.T) {
+	withLedger(t, botixtest.Config{}, nil, func(s *sandbox, _ *ledger.Ledger) {
+		id := s.contact("Анна")
+		send := botix.SendMessage{ContactID: id, Content: "Заказ подтверждён"}
+		first, err := s.client.Messages.Send(s.Context(), send, botix.WithIntent(intent))
+		if err != nil {
+			s.Fatal(err)
+		}
+		var info botix.Info
+		again, err := s.client.Messages.Send(s.Context(), send, botix.WithIntent(intent), botix.WithInfo(&info))
+		if err != nil || *again != *first || !info.Repeated {
+			s.Errorf("a repeat = %+v, %v (repeated %t); want %+v", again, err, info.Repeated, first)
+		}
+		if n := len(s.srv.Journal().Calls()); n != 1 {
+			s.Errorf("%d requests, want 1", n)
+		}
+		send.Content = "Заказ отменён"
+		_, err = s.client.Messages.Send(s.Context(), send, botix.WithIntent(intent))
+		if !errors.Is(err, ledger.ErrMismatch) || retry.OutcomeOf(err) != retry.Conflict || len(s.srv.Journal().Calls()) != 1 {
+			s.Errorf("another payload: %v", err)
+		}
+	})
+}
+
+func TestLedgerSurvivesAccidents(t *testing.T) {
+	for name, f := range map[string]botixtest.Fault{
+		"cut after": botixtest.CutAfter(), "cut before": botixtest.CutBefore(),
+		"502 before": botixtest.Status(502), "502 after": botixtest.Status(502).AfterWork(),
+		"429": botixtest.RateLimited("2"), "empty": botixtest.EmptyBody(), "cut body": botixtest.CutBody(5),
+	} {
+		t.Run(name, func(t *testing.T) {
+			withLedger(t, botixtest.Config{}, nil, func(s *sandbox, _ *ledger.Ledger) {
+				id := s.contact("Анна")
+				s.srv.Script(botixtest.On("messagesSend").Nth(1).Do(f))
+				send := botix.SendMessage{ContactID: id, Content: "x"}
+				first, err := s.client.Messages.Send(s.Context(), send, botix.WithIntent(intent))
+				if err != nil {
+					s.Fatal(err)
+				}
+				again, err := s.client.Messages.Send(s.Context(), send, botix.WithIntent(intent))
+				if err != nil || again.ID != first.ID {
+					s.Errorf("a repeat = %+v, %v; want %+v", again, err, first)
+				}
+				if n := len(s.srv.Journal().MessagesTo(int64(id))); n != 1 {
+					s.Errorf("%d messages", n)
+				}
+			})
+		})
+	}
+}
+
+// What is left open is taken up by a repeat, in the same process or another.
+func TestARepeatTakesUpWhatWasLeftOpen(t *testing.T) {
+	opts := []botix.Option{botix.WithRetry(retry.Policy{MaxAttempts: 1})}
+	withLedger(t, botixtest.Config{}, opts, func(s *sandbox, _ *ledger.Ledger) {
+		id := s.contact("Анна")
+		s.srv.Script(botixtest.On("messagesSend").Nth(1).Do(botixtest.CutAfter()))
+		send := botix.SendMessage{ContactID: id, Content: "x"}
+		_, err := s.client.Messages.Send(s.Context(), send, botix.WithIntent(intent))
+		if retry.OutcomeOf(err) != retry.Unknown {
+			s.Fatalf("the first call: %v", err)
+		}
+		start := time.Now()
+		var info botix.Info
+		m, err := s.client.Messages.Send(s.Context(), send, botix.WithIntent(intent), botix.WithInfo(&info))
+		if err != nil || !info.Replayed || len(info.Attempts) != 2 {
+			s.Errorf("the repeat = %+v, %v, %+v", m, err, info)
+		}
+		if d := time.Since(start); d < 9*time.Second {
+			s.Errorf("it was resent after %v, while the server could still be at work", d)
+		}
+		if n := len(s.srv.Journal().MessagesTo(int64(id))); n != 1 {
+			s.Errorf("%d messages", n)
+		}
+	})
+}
+
+// Fifty goroutines with one intent make one request.
+func TestOneIntentIsOneRequest(t *testing.T) {
+	withLedger(t, botixtest.Config{Latency: 100 * time.Millisecond}, nil, func(s *sandbox, _ *ledger.Ledger) {
+		id := s.contact("Анна")
+		var wg sync.WaitGroup
+		for range 50 {
+			wg.Go(func() {
+				m, err := s.client.Messages.Send(s.Context(), botix.SendMessage{ContactID: id, Content: "x"}, botix.WithIntent(intent))
+				if err != nil || m.ID != 1 {
+					s.Errorf("%+v, %v", m, err)
+				}
+			})
+		}
+		wg.Wait()
+		if n := len(s.srv.Journal().Calls()); n != 1 {
+			s.Errorf("%d requests, want 1", n)
+		}
+	})
+}

@@ -1,0 +1,158 @@
+package call
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/botix-pro/sdk-go/retry"
+)
+
+// plan is what follows an attempt.
+type plan struct {
+	step   step
+	wait   time.Duration // before a resend, or a look that the server asked to delay
+	reason error         // why nothing follows although something could; nil: the answer stands
+	// allowed: sending the request again is safe, whether or not it is done now.
+	allowed bool
+	verdict retry.Verdict
+}
+
+// plan decides what follows, and pays for it.
+func (r *run) plan(ctx context.Context, v retry.Verdict) plan {
+	p := plan{step: stop, verdict: v}
+	if v.Outcome == retry.Succeeded {
+		r.engine.Budget.Success()
+		return p
+	}
+	next := decide(r.op, v, &r.Answer, v.Rule == "code", r.refused)
+	switch next {
+	case stop:
+		return p
+	case look:
+		// A look is a request too, and waits for what the answer asked for.
+		if p.wait, p.reason = r.stayAway(ctx, v.Wait); p.reason == nil {
+			p.step = look
+		}
+		return p
+	}
+	p.allowed = true
+	p.wait, p.reason = r.nextTry(ctx, v, v.Wait, next == resendLate)
+	if p.reason == nil {
+		p.step = next
+	}
+	return p
+}
+
+// stayAway is the wait that an answer asked for, 0 when it asked for none.
+func (r *run) stayAway(ctx context.Context, asked time.Duration) (time.Duration, error) {
+	if asked == 0 {
+		return 0, nil
+	}
+	return r.nextWait(ctx, asked)
+}
+
+func (r *run) nextWait(ctx context.Context, floor time.Duration) (time.Duration, error) {
+	if r.backoff == nil {
+		r.backoff = r.engine.Policy.NewBackOff()
+	}
+	return r.backoff.Next(ctx, floor)
+}
+
+// nextTry is the wait before another try, or why there is none.
+func (r *run) nextTry(ctx context.Context, v retry.Verdict, floor time.Duration, late bool) (time.Duration, error) {
+	if ctx.Err() != nil {
+		return 0, retry.Sleep(ctx, 0)
+	}
+	policy, a := r.engine.Policy, r.last()
+	switch {
+	case v.Outcome == retry.NotSent || v.Outcome == retry.Throttled:
+		if r.unsent >= policy.MaxUnsent {
+			return 0, retry.ErrExhausted
+		}
+	case r.tries >= policy.MaxAttempts:
+		return 0, retry.ErrExhausted
+	}
+	wait, err := r.nextWait(ctx, floor)
+	if err != nil {
+		return 0, err
+	}
+	if late {
+		// The server's work on the last try must be over, or both could run.
+		if wait, err = within(ctx, max(wait, time.Until(a.Started.Add(r.engine.ServerTime)))); err != nil {
+			return 0, err
+		}
+	}
+	if left, bounded := r.window(); bounded && wait >= left {
+		return 0, ErrWindowClosed // after the wait there would be nothing safe to do
+	}
+	if v.Outcome != retry.Throttled && !r.engine.Budget.Spend() {
+		return 0, retry.ErrBudget
+	}
+	return wait, nil
+}
+
+// within refuses a wait that would outlast the context.
+func within(ctx context.Context, wait time.Duration) (time.Duration, error) {
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait {
+		return 0, &retry.WaitError{Wait: wait, Until: time.Now().Add(wait), Reason: retry.WaitDeadline}
+	}
+	return wait, nil
+}
+
+// lookFor asks the server whether the attempts so far had their effect, and
+// plans on from there.
+func (r *run) lookFor(ctx context.Context, p plan) (plan, error) {
+	r.last().Pause += p.wait
+	if err := retry.Sleep(ctx, p.wait); err != nil {
+		return p, err
+	}
+	seen, err := r.look(ctx)
+	if err != nil {
+		return p, err
+	}
+	if seen == Found {
+		r.Adopted = true
+		return plan{step: stop}, r.recordFound()
+	}
+	next := plan{step: resend, verdict: p.verdict, allowed: true}
+	if next.wait, next.reason = r.nextTry(ctx, p.verdict, 0, false); next.reason != nil {
+		next.step = stop
+	}
+	return next, r.recordAbsent(next)
+}
+
+func (r *run) look(ctx context.Context) (Sighting, error) {
+	if time.Since(r.first.Local) > memory {
+		return Ambiguous, ErrAmbiguous
+	}
+	if date, err := http.ParseTime(r.Answer.Header.Get("Date")); err == nil {
+		r.first.Offset, r.first.Known = date.Sub(r.Answer.Received), true
+	}
+	seen, err := r.op.Look(ctx, r.first)
+	if err != nil {
+		return Ambiguous, err
+	}
+	switch seen {
+	case Ambiguous:
+		return Ambiguous, ErrAmbiguous
+	case Absent:
+		for i := range r.Attempts {
+			r.Attempts[i].Absent = r.Attempts[i].Outcome.PossiblySent()
+		}
+	}
+	return seen, nil
+}
+
+// sleep waits as planned.
+func (r *run) sleep(ctx context.Context, p plan) error {
+	a := r.last()
+	a.Pause += p.wait
+	r.engine.Log.LogAttrs(ctx, slog.LevelWarn, "trying again",
+		slog.String("op", r.op.Endpoint.Name), slog.String("operation", r.op.ID),
+		slog.Int("attempt", a.Number), slog.String("outcome", a.Outcome.String()),
+		slog.Int("status", a.Status), slog.String("code", a.Code),
+		slog.String("request_id", a.RequestID), slog.Duration("pause", p.wait))
+	return retry.Sleep(ctx, p.wait)
+}

@@ -1,0 +1,15 @@
+// Package ledger writes business operations down before they are sent, so that
+// a crash at any instruction never leads to two effects and what happened can
+// always be told.
+//
+// An operation is what the business wants once, named by an [Intent]. Each HTTP
+// exchange made for it is an attempt. Before the first byte of an attempt leaves,
+// the operation, its key, its exact bytes and the attempt's start are durable;
+// before the caller has an answer, so is the attempt's outcome.
+//
+//	led, err := sqlite.Open(ctx, "ops.db", ledger.Namespace("shop-prod"))
+//	client, err := botix.New(key, botix.WithLedger(led))
+//
+// This package holds the meaning and the rules; it knows no driver and no HTTP.
+// Package ledger/sqlite keeps the rows.
+package ledger

@@ -1,0 +1,95 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/botix-pro/sdk-go/ledger/internal/store"
+	"github.com/botix-pro/sdk-go/retry"
+)
+
+var (
+	// ErrNotFound: the ledger has no such operation.
+	ErrNotFound = store.ErrNotFound
+	// ErrInProgress: the intent is being driven by another caller, and the
+	// ledger was told not to wait ([WhenInProgress]).
+	ErrInProgress = errors.New("the operation is in progress elsewhere")
+	// ErrLeaseLost: another process took the operation over. What this one
+	// found out was still recorded if it was a success.
+	ErrLeaseLost = store.ErrLeaseLost
+	// ErrResultNotKept: the operation has succeeded, and its result was not
+	// kept: it showed a secret, or the ledger keeps ids only ([KeepResults]).
+	ErrResultNotKept = errors.New("the operation has succeeded before; its result was not kept")
+	// ErrForeignTx: a transaction that is not of the ledger's own database.
+	ErrForeignTx = store.ErrForeignTx
+	// ErrClosed: the ledger was closed.
+	ErrClosed = store.ErrClosed
+)
+
+// UnavailableError says that the ledger could not make something durable before
+// a send. Nothing was sent on account of it.
+type UnavailableError = store.UnavailableError
+
+// UnrecordedError says that an operation ended and the ledger could not be
+// written: the caller has the result, the ledger does not. The operation is in
+// the ledger as it was before; a repeat of its intent asks the server again
+// under the same key.
+type UnrecordedError struct {
+	OperationID string
+	Effect      retry.Outcome // what the attempt proved
+	Err         error
+}
+
+func (e *UnrecordedError) Error() string {
+	return fmt.Sprintf("operation %s: outcome %s, but the ledger could not be written: %v", e.OperationID, e.Effect, e.Err)
+}
+
+// Unwrap returns why the ledger could not be written.
+func (e *UnrecordedError) Unwrap() error { return e.Err }
+
+// Outcome is what is known of the operation's effect.
+func (e *UnrecordedError) Outcome() retry.Outcome { return e.Effect }
+
+// GuardError says that an operation must not go on from here, since a resend
+// could be a second effect. Nothing was sent now.
+type GuardError struct {
+	OperationID string
+	Why         string
+}
+
+func (e *GuardError) Error() string { return "operation " + e.OperationID + ": " + e.Why }
+
+// Outcome is what is known of the operation's effect: nothing.
+func (e *GuardError) Outcome() retry.Outcome { return retry.Unknown }
+
+// StandingError says that an operation cannot be driven by this call: it has
+// ended without success, or it waits for something else. Nothing was sent now.
+type StandingError struct {
+	OperationID  string
+	Status       Status
+	Next         NextStep
+	NotBefore    time.Time // when it may be driven again; zero when that is not a matter of time
+	ErrorCode    string    // of its last attempt
+	ErrorMessage string
+}
+
+func (e *StandingError) Error() string {
+	text := fmt.Sprintf("operation %s stands at %s", e.OperationID, e.Status)
+	if e.Next != "" {
+		text += ", next: " + string(e.Next)
+	}
+	if e.ErrorCode != "" {
+		text += ", last error " + e.ErrorCode
+	}
+	return text
+}
+
+// Outcome is [retry.Unknown] while the operation may have had its effect, and
+// [retry.Rejected] when it ended without one.
+func (e *StandingError) Outcome() retry.Outcome {
+	if e.Status == StatusReconciling {
+		return retry.Unknown
+	}
+	return retry.Rejected
+}

@@ -1,0 +1,165 @@
+package ledger
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Intent names what the business wants once: for whom, what, and which one of
+// the many over time. The ledger has at most one operation for it, however
+// often it is asked for and by how many processes.
+//
+// A second deliberate operation is another intent, and the difference belongs
+// into Version: the id of the order, of the payment, of the sign-up. Never put a
+// time, a counter of one database or a hash of the request there: the first
+// makes a repeat another intent, the others make two intents one.
+//
+// All three parts are required. Each has at most 200 bytes of printable
+// characters, with no blank at either end, and is compared byte by byte.
+type Intent struct {
+	Customer string // the customer's id in your system; not an e-mail or a phone number
+	Action   string // what is done, such as "order-confirmed"
+	Version  string // which one, such as "order-1024"
+}
+
+// ErrIntent is matched by errors about an intent or a namespace that cannot be
+// used. Nothing was recorded or sent.
+var ErrIntent = errors.New("the intent cannot be used")
+
+const (
+	maxPart      = 200 // bytes
+	maxNamespace = 32
+	maxKey       = 255 // longest Idempotency-Key; OpenAPI 1.1.0, maxLength of the header
+)
+
+// Check reports what is wrong with i; errors match [ErrIntent] and repeat no
+// part of it.
+func (i Intent) Check() error {
+	for _, part := range []struct{ name, value string }{
+		{"customer", i.Customer}, {"action", i.Action}, {"version", i.Version},
+	} {
+		if problem := partProblem(part.value); problem != "" {
+			return fmt.Errorf("%w: its %s %s", ErrIntent, part.name, problem)
+		}
+	}
+	if _, n := i.original(); n > 0 {
+		return fmt.Errorf("%w: its version ends like that of an operation issued again (~%d)", ErrIntent, n)
+	}
+	return nil
+}
+
+func partProblem(s string) string {
+	switch {
+	case strings.TrimSpace(s) == "":
+		return "is blank"
+	case !utf8.ValidString(s):
+		return "is not UTF-8"
+	case len(s) > maxPart:
+		return fmt.Sprintf("has %d bytes, at most %d are taken", len(s), maxPart)
+	case strings.TrimSpace(s) != s:
+		return "begins or ends with a blank"
+	case strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) >= 0:
+		return "has a character that cannot be seen"
+	}
+	return ""
+}
+
+// checkNamespace reports what is wrong with a namespace: it is 1 to 32 lower-case
+// letters, digits, dots, dashes and underscores, and begins with a letter or digit.
+func checkNamespace(name string) error {
+	const first = "abcdefghijklmnopqrstuvwxyz0123456789"
+	switch {
+	case name == "":
+		return fmt.Errorf("%w: the namespace is empty", ErrIntent)
+	case len(name) > maxNamespace:
+		return fmt.Errorf("%w: the namespace has %d characters, at most %d are taken", ErrIntent, len(name), maxNamespace)
+	case strings.Trim(name[:1], first) != "", strings.Trim(name, first+"._-") != "":
+		return fmt.Errorf("%w: the namespace %q is not lower-case letters, digits, dots, dashes and underscores after a letter or digit", ErrIntent, name)
+	}
+	return nil
+}
+
+// again is the intent of the n-th operation that replaces one for i, from 1.
+// Check refuses such a version from a caller, so none can be taken by accident.
+func (i Intent) again(n int) Intent {
+	i, _ = i.original()
+	i.Version += "~" + strconv.Itoa(n)
+	return i
+}
+
+// original is the intent that a caller names for i, and how often it was
+// replaced since.
+func (i Intent) original() (Intent, int) {
+	at := strings.LastIndexByte(i.Version, '~')
+	if at < 0 {
+		return i, 0
+	}
+	n, err := strconv.Atoi(i.Version[at+1:])
+	if err != nil || n < 1 || strconv.Itoa(n) != i.Version[at+1:] {
+		return i, 0
+	}
+	i.Version = i.Version[:at]
+	return i, n
+}
+
+// IdempotencyKey returns the key under which the operation of an intent is
+// sent, for example
+//
+//	shop-prod:order-confirmed:shop-customer-7:order-1024
+//
+// It depends on nothing else and does not change from one version of this
+// package to the next: whoever knows the intent finds the request in the
+// platform's log. Two intents never have the same key. It is at most 255
+// visible ASCII characters.
+//
+// In the parts every byte but ASCII letters, digits and - . _ ~ is written as
+// %XX. A key that would be too long keeps its beginning and ends with "::" and
+// the SHA-256 of the whole in hex; no part of an intent that passes [Intent.Check]
+// is empty, so no other key has two colons in a row.
+func IdempotencyKey(namespace string, i Intent) string {
+	return shorten(joinKey(namespace, i.Action, escapePart(i.Customer), i.Version))
+}
+
+// BlindIdempotencyKey is [IdempotencyKey] with the customer hidden, for ids that
+// are personal data: keys go into the platform's log. In place of the customer
+// stands "=" and the first 128 bits, in hex, of its HMAC-SHA256 under secret,
+// because a phone number hashed without one is found by trying them all. Keep
+// the secret for as long as the ledger, and do not make it shorter than 16 bytes.
+func BlindIdempotencyKey(namespace string, i Intent, secret []byte) string {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte(i.Customer))
+	return shorten(joinKey(namespace, i.Action, "="+hex.EncodeToString(mac.Sum(nil)[:16]), i.Version))
+}
+
+func joinKey(namespace, action, customer, version string) string {
+	return escapePart(namespace) + ":" + escapePart(action) + ":" + customer + ":" + escapePart(version)
+}
+
+func escapePart(s string) string {
+	var b strings.Builder
+	for _, c := range []byte(s) {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("-._~", c) >= 0:
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+func shorten(key string) string {
+	if len(key) <= maxKey {
+		return key
+	}
+	sum := sha256.Sum256([]byte(key))
+	tail := "::" + hex.EncodeToString(sum[:])
+	return key[:maxKey-len(tail)] + tail
+}

@@ -1,0 +1,152 @@
+package ledger
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/botix-pro/sdk-go/ledger/internal/store"
+)
+
+// Ledger records operations and their attempts. It is safe for concurrent use
+// by any number of clients and goroutines, and several processes may have a
+// ledger on the same database.
+type Ledger struct {
+	store     store.Store
+	namespace string
+	owner     string // of leases: host, process and a random part
+	lease     time.Duration
+	busy      InProgress
+	bodies    Bodies
+	results   Results
+
+	keeper keeper
+
+	mu      sync.Mutex
+	flights map[store.Intent]*flight
+}
+
+// Option changes a default of a ledger.
+type Option func(*Ledger) error
+
+// Namespace tells this program's intents and keys from those of others under
+// the same API key, such as "shop-prod" from "shop-test". It is required, and
+// part of every key that is made from an intent, so it must not change.
+func Namespace(name string) Option {
+	return func(l *Ledger) error {
+		l.namespace = name
+		return checkNamespace(name)
+	}
+}
+
+// LeaseFor sets how long a right to drive an operation lasts without being
+// renewed: how long after a crash another process may take over. Default 15 s,
+// at least 1 s.
+func LeaseFor(d time.Duration) Option {
+	return func(l *Ledger) error {
+		if d < time.Second {
+			return fmt.Errorf("lease of %v is below a second", d)
+		}
+		l.lease = d
+		return nil
+	}
+}
+
+// InProgress says what a call does whose intent is being driven by another.
+type InProgress uint8
+
+const (
+	// Wait for it and answer as it was answered; take over when its driver
+	// stops without an end. The default.
+	Wait InProgress = iota
+	// Fail at once with [ErrInProgress].
+	Fail
+)
+
+// WhenInProgress sets what a repeat of a live intent does.
+func WhenInProgress(p InProgress) Option {
+	return func(l *Ledger) error { l.busy = p; return nil }
+}
+
+// Bodies says how long the exact bytes of requests are kept.
+type Bodies uint8
+
+const (
+	// KeepUntilFinal keeps them until the operation is final, then overwrites
+	// them; the fingerprint stays. The default.
+	KeepUntilFinal Bodies = iota
+	// KeepNone never stores them: only the caller can repeat its operation.
+	KeepNone
+)
+
+// KeepBodies sets how long requests are kept.
+func KeepBodies(b Bodies) Option { return func(l *Ledger) error { l.bodies = b; return nil } }
+
+// Results says what is kept of answers to succeeded operations.
+type Results uint8
+
+const (
+	// KeepFull keeps the answer, minus declared secrets, so that a repeat of
+	// the intent is answered from the ledger. The default.
+	KeepFull Results = iota
+	// KeepIDs keeps the request id and the target id only.
+	KeepIDs
+)
+
+// KeepResults sets what is kept of answers.
+func KeepResults(r Results) Option { return func(l *Ledger) error { l.results = r; return nil } }
+
+const defaultLease = 15 * time.Second
+
+// New makes a ledger over a store. Programs call Open of a driver package, such
+// as ledger/sqlite, which calls it. It closes s when it fails.
+func New(s store.Store, opts ...Option) (*Ledger, error) {
+	l := &Ledger{store: s, lease: defaultLease, flights: make(map[store.Intent]*flight)}
+	err := l.setUp(opts)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("ledger: %w", err), s.Close())
+	}
+	return l, nil
+}
+
+func (l *Ledger) setUp(opts []Option) error {
+	for _, opt := range opts {
+		if err := opt(l); err != nil {
+			return err
+		}
+	}
+	if l.namespace == "" {
+		return errors.New("a namespace is required: it tells this program's operations from others' (ledger.Namespace)")
+	}
+	owner, err := newOwner()
+	l.owner = owner
+	l.keeper.ledger = l
+	return err
+}
+
+// newOwner names this process among all that may hold leases.
+func newOwner() (string, error) {
+	var random [8]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return "", err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s/%d/%s", host, os.Getpid(), hex.EncodeToString(random[:])), nil
+}
+
+// Namespace returns the ledger's namespace.
+func (l *Ledger) Namespace() string { return l.namespace }
+
+// Close stops the renewal of leases and closes the database. Operations under
+// way end with errors; what was recorded of them stays.
+func (l *Ledger) Close() error {
+	l.keeper.stop()
+	return l.store.Close()
+}
