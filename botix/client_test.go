@@ -270,8 +270,10 @@ func TestDo(t *testing.T) {
 		id := s.contact("Анна")
 		s.srv.Script(
 			botixtest.On("messagesSend").Nth(1).Do(botixtest.CutAfter()),
-			botixtest.On("*").When(func(c botixtest.Call) bool { return strings.HasPrefix(c.Path, "/public/v1/new") }).
+			botixtest.On("*").When(func(c botixtest.Call) bool { return strings.HasSuffix(c.Path, "/declared") }).
 				Do(botixtest.CutBefore()),
+			botixtest.On("*").When(func(c botixtest.Call) bool { return strings.HasPrefix(c.Path, "/public/v1/new/") }).
+				Do(botixtest.Status(502)),
 		)
 		var sent struct {
 			ID json.Number `json:"id"`

@@ -15,6 +15,8 @@ var (
 	// ErrInProgress: the intent is being driven by another caller, and the
 	// ledger was told not to wait ([WhenInProgress]).
 	ErrInProgress = errors.New("the operation is in progress elsewhere")
+	// ErrTargetTaken: what was found upstream belongs to another operation.
+	ErrTargetTaken = store.ErrTargetTaken
 	// ErrLeaseLost: another process took the operation over. What this one
 	// found out was still recorded if it was a success.
 	ErrLeaseLost = store.ErrLeaseLost

@@ -27,6 +27,9 @@ func (r *run) plan(ctx context.Context, v retry.Verdict) plan {
 		return p
 	}
 	next := decide(r.op, v, &r.Answer, v.Rule == "code", r.refused)
+	if v.Outcome == retry.Refused && r.Unresolved() {
+		next = stop // what was refused now says nothing about the try before
+	}
 	switch next {
 	case stop:
 		return p

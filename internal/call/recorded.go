@@ -165,7 +165,12 @@ func (r *run) recordFound() error {
 	if !r.recording() {
 		return nil
 	}
-	return r.drives.Found(r.result(r.op.Render()), r.target())
+	err := r.drives.Found(r.result(r.op.Render()), r.target())
+	if errors.Is(err, ledger.ErrTargetTaken) {
+		r.Adopted = false
+		return ErrAmbiguous // what was found is another operation's
+	}
+	return err
 }
 
 func (r *run) recordAbsent(next plan) error {
