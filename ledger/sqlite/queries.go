@@ -1,6 +1,9 @@
 package sqlite
 
 // Every statement that runs on the ledger's tables, but for the migrations.
+//
+// Those with many parameters do not number them: the driver asks for the name of
+// each, and SQLite searches a list for it.
 
 // operationColumns is the order in which readOperation takes them.
 const operationColumns = `
@@ -67,23 +70,23 @@ INSERT INTO ledger_operations (
        possibly_sent, attempt_count, first_sent_at_ms, not_before_ms, resend_until_ms,
        request_id, target_kind, target_id, target_owned, result, error_code, error_message,
        created_at_ms, updated_at_ms, lease_owner, lease_token, locked_until_ms)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,
-       ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
-       ?16, ?17, ?18, ?19, ?20, ?21, ?22,
-       ?23, ?24, ?25, ?26, ?27,
-       ?28, ?29, ?30, ?31, ?32, ?33, ?34,
-       ?35, ?36, ?37, ?38, ?39)
+VALUES (?, ?, ?, ?, ?, ?, ?,
+       ?, ?, ?, ?, ?, ?, ?, ?,
+       ?, ?, ?, ?, ?, ?, ?,
+       ?, ?, ?, ?, ?,
+       ?, ?, ?, ?, ?, ?, ?,
+       ?, ?, ?, ?, ?)
     ON CONFLICT DO NOTHING`
 
 const updateOperation = `
 UPDATE ledger_operations
-   SET credential = ?3, body = ?4,
-       status = ?5, next_step = ?6, driver = ?7, blocked_by = ?8,
-       possibly_sent = ?9, attempt_count = ?10, first_sent_at_ms = ?11, not_before_ms = ?12, resend_until_ms = ?13,
-       request_id = ?14, target_kind = ?15, target_id = ?16, target_owned = ?17,
-       result = ?18, error_code = ?19, error_message = ?20,
-       updated_at_ms = ?21, lease_owner = ?22, lease_token = ?23, locked_until_ms = ?24
- WHERE id = ?1 AND lease_token = ?2`
+   SET credential = ?, body = ?,
+       status = ?, next_step = ?, driver = ?, blocked_by = ?,
+       possibly_sent = ?, attempt_count = ?, first_sent_at_ms = ?, not_before_ms = ?, resend_until_ms = ?,
+       request_id = ?, target_kind = ?, target_id = ?, target_owned = ?,
+       result = ?, error_code = ?, error_message = ?,
+       updated_at_ms = ?, lease_owner = ?, lease_token = ?, locked_until_ms = ?
+ WHERE id = ? AND lease_token = ?`
 
 const renewLease = `
 UPDATE ledger_operations SET locked_until_ms = MAX(locked_until_ms, ?3)
@@ -99,30 +102,24 @@ SELECT operation_id, number, started_at_ms, ended_at_ms, method, path, status,
   FROM ledger_attempts WHERE operation_id = ?1 ORDER BY number`
 
 const insertAttempt = `
-INSERT INTO ledger_attempts (
-       operation_id, number, started_at_ms, ended_at_ms, method, path, status,
-       request_bytes, response_bytes, duration_us, request_id, replayed, outcome, rule, unresolved, evidence,
-       rate_limit, rate_remaining, rate_reset, server_offset_ms, error_code, error_message)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,
-       ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,
-       ?17, ?18, ?19, ?20, ?21, ?22)`
+INSERT INTO ledger_attempts (operation_id, number, started_at_ms, method, path, unresolved)
+VALUES (?, ?, ?, ?, ?, ?)`
 
 const finishAttempt = `
 UPDATE ledger_attempts
-   SET ended_at_ms = ?3, status = ?4, request_bytes = ?5, response_bytes = ?6, duration_us = ?7,
-       request_id = ?8, replayed = ?9, outcome = ?10, rule = ?11, unresolved = ?12, evidence = ?13,
-       rate_limit = ?14, rate_remaining = ?15, rate_reset = ?16, server_offset_ms = ?17,
-       error_code = ?18, error_message = ?19
- WHERE operation_id = ?1 AND number = ?2 AND ended_at_ms = 0`
+   SET ended_at_ms = ?, status = ?, request_bytes = ?, response_bytes = ?, duration_us = ?,
+       request_id = ?, replayed = ?, outcome = ?, rule = ?, unresolved = ?, evidence = ?,
+       rate_limit = ?, rate_remaining = ?, rate_reset = ?, server_offset_ms = ?,
+       error_code = ?, error_message = ?
+ WHERE operation_id = ? AND number = ? AND ended_at_ms = 0`
 
 const resolveAttempts = `
 UPDATE ledger_attempts SET unresolved = 0 WHERE operation_id = ?1 AND unresolved = 1`
 
 const historyOf = `
 SELECT operation_id, at_ms, from_status, to_status, what, attempt, who, why
-  FROM ledger_history WHERE operation_id = ?1 ORDER BY number`
+  FROM ledger_history WHERE operation_id = ?1 ORDER BY seq`
 
 const appendHistory = `
-INSERT INTO ledger_history (operation_id, number, at_ms, from_status, to_status, what, attempt, who, why)
-VALUES (?1, (SELECT COALESCE(MAX(number), 0) + 1 FROM ledger_history WHERE operation_id = ?1),
-       ?2, ?3, ?4, ?5, ?6, ?7, ?8)`
+INSERT INTO ledger_history (operation_id, at_ms, from_status, to_status, what, attempt, who, why)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)`

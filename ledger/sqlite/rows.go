@@ -183,7 +183,7 @@ func blobOrNull(b []byte) any {
 	return b
 }
 
-func flag(b bool) int64 {
+func bit(b bool) int64 {
 	if b {
 		return 1
 	}

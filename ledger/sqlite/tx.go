@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/botix-pro/sdk-go/ledger/internal/store"
 )
@@ -182,12 +183,15 @@ func (t *tx) History(ctx context.Context, operationID string) ([]store.Event, er
 }
 
 func (t *tx) Insert(ctx context.Context, op *store.Operation) error {
+	if err := checkBlank(op); err != nil {
+		return err
+	}
 	n, err := t.exec(ctx, insertOperation,
 		op.ID, orNull(op.ParentID), op.Kind, op.Intent.Namespace, op.Intent.Customer, op.Intent.Action, op.Intent.Version,
 		op.API, op.Origin, op.Credential, orNull(op.Key), op.Fingerprint, orNull(op.Method), orNull(op.Path), blobOrNull(op.Body),
 		op.Status, op.NextStep, op.Driver, orNull(op.Lane), orNull(op.Group), orNull(op.BlockedBy), orNull(op.Supersedes),
-		flag(op.PossiblySent), int64(op.AttemptCount), op.FirstSentAt, op.NotBefore, op.ResendUntil,
-		op.RequestID, op.TargetKind, op.TargetID, flag(op.TargetOwned), blobOrNull(op.Result), op.ErrorCode, op.ErrorMessage,
+		bit(op.PossiblySent), int64(op.AttemptCount), op.FirstSentAt, op.NotBefore, op.ResendUntil,
+		op.RequestID, op.TargetKind, op.TargetID, bit(op.TargetOwned), blobOrNull(op.Result), op.ErrorCode, op.ErrorMessage,
 		op.CreatedAt, op.UpdatedAt, op.Lease.Owner, op.Lease.Token, op.Lease.Until)
 	if err == nil && n == 0 {
 		return store.ErrExists
@@ -195,18 +199,34 @@ func (t *tx) Insert(ctx context.Context, op *store.Operation) error {
 	return err
 }
 
+// checkBlank refuses intents and keys of white space only, which is more than
+// the schema knows as such.
+func checkBlank(op *store.Operation) error {
+	i := op.Intent
+	for _, part := range []string{i.Namespace, i.Customer, i.Action, i.Version} {
+		if strings.TrimSpace(part) == "" {
+			return fmt.Errorf("%w: a part of the intent %q is blank", store.ErrInvalid, i)
+		}
+	}
+	if op.Key != "" && strings.TrimSpace(op.Key) == "" {
+		return fmt.Errorf("%w: the key is blank", store.ErrInvalid)
+	}
+	return nil
+}
+
 func (t *tx) Update(ctx context.Context, op *store.Operation, next store.Lease) error {
 	if !op.Lease.Precedes(next) {
 		return fmt.Errorf("%w: the lease of %q under token %d cannot pass to %q under token %d",
 			store.ErrInvalid, op.Lease.Owner, op.Lease.Token, next.Owner, next.Token)
 	}
-	n, err := t.exec(ctx, updateOperation, op.ID, op.Lease.Token,
+	n, err := t.exec(ctx, updateOperation,
 		op.Credential, blobOrNull(op.Body),
 		op.Status, op.NextStep, op.Driver, orNull(op.BlockedBy),
-		flag(op.PossiblySent), int64(op.AttemptCount), op.FirstSentAt, op.NotBefore, op.ResendUntil,
-		op.RequestID, op.TargetKind, op.TargetID, flag(op.TargetOwned),
+		bit(op.PossiblySent), int64(op.AttemptCount), op.FirstSentAt, op.NotBefore, op.ResendUntil,
+		op.RequestID, op.TargetKind, op.TargetID, bit(op.TargetOwned),
 		blobOrNull(op.Result), op.ErrorCode, op.ErrorMessage,
-		op.UpdatedAt, next.Owner, next.Token, next.Until)
+		op.UpdatedAt, next.Owner, next.Token, next.Until,
+		op.ID, op.Lease.Token)
 	switch {
 	case errors.Is(err, store.ErrExists): // the only unique index that an update can meet
 		return store.ErrTargetTaken
@@ -237,18 +257,17 @@ func (t *tx) lost(ctx context.Context, id string) error {
 
 func (t *tx) InsertAttempt(ctx context.Context, a *store.Attempt) error {
 	_, err := t.exec(ctx, insertAttempt,
-		a.OperationID, int64(a.Number), a.StartedAt, a.EndedAt, a.Method, a.Path, int64(a.Status),
-		int64(a.RequestBytes), int64(a.ResponseBytes), a.Micros, a.RequestID, flag(a.Replayed), a.Outcome, a.Rule, flag(a.Unresolved), a.Evidence,
-		int64(a.RateLimit), int64(a.RateRemaining), a.RateReset, numberOrNull(a.ServerOffset), a.ErrorCode, a.ErrorMessage)
+		a.OperationID, int64(a.Number), a.StartedAt, a.Method, a.Path, bit(a.Unresolved))
 	return err
 }
 
 func (t *tx) FinishAttempt(ctx context.Context, a *store.Attempt) error {
 	n, err := t.exec(ctx, finishAttempt,
-		a.OperationID, int64(a.Number), a.EndedAt, int64(a.Status), int64(a.RequestBytes), int64(a.ResponseBytes), a.Micros,
-		a.RequestID, flag(a.Replayed), a.Outcome, a.Rule, flag(a.Unresolved), a.Evidence,
+		a.EndedAt, int64(a.Status), int64(a.RequestBytes), int64(a.ResponseBytes), a.Micros,
+		a.RequestID, bit(a.Replayed), a.Outcome, a.Rule, bit(a.Unresolved), a.Evidence,
 		int64(a.RateLimit), int64(a.RateRemaining), a.RateReset, numberOrNull(a.ServerOffset),
-		a.ErrorCode, a.ErrorMessage)
+		a.ErrorCode, a.ErrorMessage,
+		a.OperationID, int64(a.Number))
 	if err == nil && n == 0 {
 		return store.ErrNotFound
 	}

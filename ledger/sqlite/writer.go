@@ -135,7 +135,7 @@ func (w *writer) checkFiles() error {
 // watchWAL tells of a WAL that cannot be moved into the database, which is what
 // a transaction does that reads for very long.
 func (w *writer) watchWAL(size int64) {
-	if size <= 4*walLimit {
+	if size <= 2*walLimit {
 		return
 	}
 	if now := time.Now(); now.Sub(w.walWarned) > time.Minute {

@@ -131,9 +131,11 @@ type Tx interface {
 	// Renew moves the end of a lease that is still held; it never shortens it.
 	Renew(ctx context.Context, id string, token int64, until int64) error
 
-	// InsertAttempt adds an attempt, or returns ErrExists.
+	// InsertAttempt adds an attempt that is open: its operation, number, start,
+	// method, path and Unresolved. It returns ErrExists when there is one by its
+	// number.
 	InsertAttempt(ctx context.Context, a *Attempt) error
-	// FinishAttempt writes the end of an attempt, or returns ErrNotFound when
+	// FinishAttempt writes the rest of an attempt, or returns ErrNotFound when
 	// there is none by its number that is open.
 	FinishAttempt(ctx context.Context, a *Attempt) error
 	// Resolve marks the unresolved attempts of an operation as shown to have had

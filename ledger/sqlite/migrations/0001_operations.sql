@@ -3,6 +3,11 @@
 --
 -- Times are Unix milliseconds, 0 meaning none. A text that says nothing is '';
 -- a reference or a key that is not there is NULL, so that no index holds it.
+--
+-- The order of words matters for speed in two places. IN with more than two
+-- values would build a table at each write, so the CHECKs say OR. And a
+-- reference of the operations to themselves that an update may change would
+-- make each update rewrite every index: blocked_by is none.
 
 -- What is known of this file: 'schema', the number of the last migration.
 CREATE TABLE ledger_meta (
@@ -15,13 +20,13 @@ CREATE TABLE ledger_operations (
     seq               INTEGER PRIMARY KEY,                  -- the order in which they began
     id                TEXT    NOT NULL CHECK (id <> ''),    -- UUIDv7: grows with time, which keeps the index dense
     parent_id         TEXT    REFERENCES ledger_operations (id),
-    kind              TEXT    NOT NULL CHECK (kind IN ('call', 'workflow')),
+    kind              TEXT    NOT NULL CHECK (kind = 'call' OR kind = 'workflow'),
 
     -- The intent. Never NULL and never blank: either would slip past UNIQUE.
-    namespace         TEXT    NOT NULL CHECK (trim(namespace, char(9, 10, 11, 12, 13, 32, 160)) <> ''),
-    customer          TEXT    NOT NULL CHECK (trim(customer, char(9, 10, 11, 12, 13, 32, 160)) <> ''),
-    action            TEXT    NOT NULL CHECK (trim(action, char(9, 10, 11, 12, 13, 32, 160)) <> ''),
-    version           TEXT    NOT NULL CHECK (trim(version, char(9, 10, 11, 12, 13, 32, 160)) <> ''),
+    namespace         TEXT    NOT NULL CHECK (trim(namespace) <> ''),
+    customer          TEXT    NOT NULL CHECK (trim(customer) <> ''),
+    action            TEXT    NOT NULL CHECK (trim(action) <> ''),
+    version           TEXT    NOT NULL CHECK (trim(version) <> ''),
 
     -- The request, fixed for ever; but for the credential, which may change
     -- before the first send, and the body, which goes when it is done with.
@@ -34,12 +39,14 @@ CREATE TABLE ledger_operations (
     path              TEXT,
     body              BLOB,
 
-    status            TEXT    NOT NULL CHECK (status IN ('pending', 'succeeded', 'failed_retryable', 'failed_final', 'reconciling')),
+    status            TEXT    NOT NULL CHECK (
+        status = 'pending' OR status = 'succeeded' OR status = 'failed_retryable'
+        OR status = 'failed_final' OR status = 'reconciling'),
     next_step         TEXT    NOT NULL,
-    driver            TEXT    NOT NULL CHECK (driver IN ('caller', 'worker')),
+    driver            TEXT    NOT NULL CHECK (driver = 'caller' OR driver = 'worker'),
     lane              TEXT    CHECK (lane <> ''),
     conflict_group    TEXT    CHECK (conflict_group <> ''),
-    blocked_by        TEXT    REFERENCES ledger_operations (id),
+    blocked_by        TEXT    CHECK (blocked_by <> ''),
     supersedes        TEXT    REFERENCES ledger_operations (id),
 
     possibly_sent     INTEGER NOT NULL CHECK (possibly_sent IN (0, 1)),
@@ -64,7 +71,7 @@ CREATE TABLE ledger_operations (
 
     CHECK (CASE kind
         WHEN 'call' THEN api <> '' AND origin <> '' AND method IS NOT NULL AND method <> '' AND path IS NOT NULL AND path <> ''
-            AND idempotency_key IS NOT NULL AND trim(idempotency_key, char(9, 10, 11, 12, 13, 32, 160)) <> ''
+            AND idempotency_key IS NOT NULL AND trim(idempotency_key) <> ''
         ELSE idempotency_key IS NULL AND method IS NULL AND path IS NULL
         END),
     CHECK (target_owned = 0 OR (target_kind <> '' AND target_id <> '')),
@@ -87,54 +94,59 @@ CREATE INDEX ledger_operations_group  ON ledger_operations (conflict_group)
 -- An upstream object that an operation made is nobody else's.
 CREATE UNIQUE INDEX ledger_operations_target ON ledger_operations (api, target_kind, target_id) WHERE target_owned = 1;
 
--- One row for each HTTP exchange.
+-- One row for each HTTP exchange. It begins with what is known before it: the
+-- rest has defaults.
 CREATE TABLE ledger_attempts (
     operation_id     TEXT    NOT NULL REFERENCES ledger_operations (id),
     number           INTEGER NOT NULL CHECK (number >= 1),
     started_at_ms    INTEGER NOT NULL CHECK (started_at_ms > 0),
-    ended_at_ms      INTEGER NOT NULL CHECK (ended_at_ms >= 0), -- 0 while it is open
+    ended_at_ms      INTEGER NOT NULL DEFAULT 0 CHECK (ended_at_ms >= 0), -- 0 while it is open
     method           TEXT    NOT NULL,
     path             TEXT    NOT NULL,
-    status           INTEGER NOT NULL CHECK (status >= 0),      -- 0 when no answer came
-    request_bytes    INTEGER NOT NULL,
-    response_bytes   INTEGER NOT NULL,
-    duration_us      INTEGER NOT NULL,
-    request_id       TEXT    NOT NULL,
-    replayed         INTEGER NOT NULL CHECK (replayed IN (0, 1)),
-    outcome          TEXT    NOT NULL,                          -- '' while it is open
-    rule             TEXT    NOT NULL,
+    status           INTEGER NOT NULL DEFAULT 0 CHECK (status >= 0),     -- 0 when no answer came
+    request_bytes    INTEGER NOT NULL DEFAULT 0,
+    response_bytes   INTEGER NOT NULL DEFAULT 0,
+    duration_us      INTEGER NOT NULL DEFAULT 0,
+    request_id       TEXT    NOT NULL DEFAULT '',
+    replayed         INTEGER NOT NULL DEFAULT 0 CHECK (replayed IN (0, 1)),
+    outcome          TEXT    NOT NULL DEFAULT '',                        -- '' while it is open
+    rule             TEXT    NOT NULL DEFAULT '',
     unresolved       INTEGER NOT NULL CHECK (unresolved IN (0, 1)),
-    evidence         TEXT    NOT NULL,
-    rate_limit       INTEGER NOT NULL,                          -- -1: not said; likewise below
-    rate_remaining   INTEGER NOT NULL,
-    rate_reset       INTEGER NOT NULL,
-    server_offset_ms INTEGER,                                   -- NULL: not told
-    error_code       TEXT    NOT NULL,
-    error_message    TEXT    NOT NULL,
+    evidence         TEXT    NOT NULL DEFAULT '',
+    rate_limit       INTEGER NOT NULL DEFAULT -1,                        -- -1: not said; likewise below
+    rate_remaining   INTEGER NOT NULL DEFAULT -1,
+    rate_reset       INTEGER NOT NULL DEFAULT -1,
+    server_offset_ms INTEGER,                                            -- NULL: not told
+    error_code       TEXT    NOT NULL DEFAULT '',
+    error_message    TEXT    NOT NULL DEFAULT '',
     PRIMARY KEY (operation_id, number),
     CHECK ((ended_at_ms = 0) = (outcome = ''))
 ) STRICT, WITHOUT ROWID;
 
 -- One row for each change of an operation.
 CREATE TABLE ledger_history (
+    seq          INTEGER PRIMARY KEY,                                    -- the order of all changes
     operation_id TEXT    NOT NULL REFERENCES ledger_operations (id),
-    number       INTEGER NOT NULL CHECK (number >= 1),
     at_ms        INTEGER NOT NULL CHECK (at_ms > 0),
-    from_status  TEXT    NOT NULL CHECK (from_status IN ('', 'pending', 'succeeded', 'failed_retryable', 'failed_final', 'reconciling')),
-    to_status    TEXT    NOT NULL CHECK (to_status IN ('pending', 'succeeded', 'failed_retryable', 'failed_final', 'reconciling')),
+    from_status  TEXT    NOT NULL CHECK (
+        from_status = '' OR from_status = 'pending' OR from_status = 'succeeded' OR from_status = 'failed_retryable'
+        OR from_status = 'failed_final' OR from_status = 'reconciling'),
+    to_status    TEXT    NOT NULL CHECK (
+        to_status = 'pending' OR to_status = 'succeeded' OR to_status = 'failed_retryable'
+        OR to_status = 'failed_final' OR to_status = 'reconciling'),
     what         TEXT    NOT NULL CHECK (what <> ''),
-    attempt      INTEGER NOT NULL CHECK (attempt >= 0),         -- 0 when none is concerned
+    attempt      INTEGER NOT NULL CHECK (attempt >= 0),                  -- 0 when none is concerned
     who          TEXT    NOT NULL,
-    why          TEXT    NOT NULL,
-    PRIMARY KEY (operation_id, number)
-) STRICT, WITHOUT ROWID;
+    why          TEXT    NOT NULL
+) STRICT;
+CREATE INDEX ledger_history_operation ON ledger_history (operation_id);
 
 -- History only grows. The one change allowed is to blank a reason, which may
 -- name a person. INSERT OR REPLACE deletes without firing a delete trigger
 -- unless the connection has recursive_triggers on, so it has its own guard.
 CREATE TRIGGER ledger_history_update BEFORE UPDATE ON ledger_history
 WHEN NEW.why <> ''
-    OR NEW.operation_id IS NOT OLD.operation_id OR NEW.number IS NOT OLD.number OR NEW.at_ms IS NOT OLD.at_ms
+    OR NEW.seq IS NOT OLD.seq OR NEW.operation_id IS NOT OLD.operation_id OR NEW.at_ms IS NOT OLD.at_ms
     OR NEW.from_status IS NOT OLD.from_status OR NEW.to_status IS NOT OLD.to_status OR NEW.what IS NOT OLD.what
     OR NEW.attempt IS NOT OLD.attempt OR NEW.who IS NOT OLD.who
 BEGIN
@@ -147,7 +159,7 @@ BEGIN
 END;
 
 CREATE TRIGGER ledger_history_replace BEFORE INSERT ON ledger_history
-WHEN EXISTS (SELECT 1 FROM ledger_history WHERE operation_id = NEW.operation_id AND number = NEW.number)
+WHEN EXISTS (SELECT 1 FROM ledger_history WHERE seq = NEW.seq)
 BEGIN
     SELECT RAISE(ABORT, 'the history only grows');
 END;

@@ -1,0 +1,173 @@
+CREATE TABLE ledger_meta (
+    name  TEXT NOT NULL PRIMARY KEY CHECK (name <> ''),
+    value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE ledger_operations (
+    seq               INTEGER PRIMARY KEY,                  -- the order in which they began
+    id                TEXT    NOT NULL CHECK (id <> ''),    -- UUIDv7: grows with time, which keeps the index dense
+    parent_id         TEXT    REFERENCES ledger_operations (id),
+    kind              TEXT    NOT NULL CHECK (kind = 'call' OR kind = 'workflow'),
+
+    -- The intent. Never NULL and never blank: either would slip past UNIQUE.
+    namespace         TEXT    NOT NULL CHECK (trim(namespace) <> ''),
+    customer          TEXT    NOT NULL CHECK (trim(customer) <> ''),
+    action            TEXT    NOT NULL CHECK (trim(action) <> ''),
+    version           TEXT    NOT NULL CHECK (trim(version) <> ''),
+
+    -- The request, fixed for ever; but for the credential, which may change
+    -- before the first send, and the body, which goes when it is done with.
+    api               TEXT    NOT NULL,
+    origin            TEXT    NOT NULL,
+    credential        TEXT    NOT NULL,                     -- a hash, never the key itself
+    idempotency_key   TEXT,
+    fingerprint       TEXT    NOT NULL CHECK (fingerprint <> ''),
+    method            TEXT,
+    path              TEXT,
+    body              BLOB,
+
+    status            TEXT    NOT NULL CHECK (
+        status = 'pending' OR status = 'succeeded' OR status = 'failed_retryable'
+        OR status = 'failed_final' OR status = 'reconciling'),
+    next_step         TEXT    NOT NULL,
+    driver            TEXT    NOT NULL CHECK (driver = 'caller' OR driver = 'worker'),
+    lane              TEXT    CHECK (lane <> ''),
+    conflict_group    TEXT    CHECK (conflict_group <> ''),
+    blocked_by        TEXT    CHECK (blocked_by <> ''),
+    supersedes        TEXT    REFERENCES ledger_operations (id),
+
+    possibly_sent     INTEGER NOT NULL CHECK (possibly_sent IN (0, 1)),
+    attempt_count     INTEGER NOT NULL CHECK (attempt_count >= 0),
+    first_sent_at_ms  INTEGER NOT NULL CHECK (first_sent_at_ms >= 0),
+    not_before_ms     INTEGER NOT NULL CHECK (not_before_ms >= 0),
+    resend_until_ms   INTEGER NOT NULL CHECK (resend_until_ms >= 0),
+
+    request_id        TEXT    NOT NULL,
+    target_kind       TEXT    NOT NULL,
+    target_id         TEXT    NOT NULL,
+    target_owned      INTEGER NOT NULL CHECK (target_owned IN (0, 1)),
+    result            BLOB,
+    error_code        TEXT    NOT NULL,
+    error_message     TEXT    NOT NULL,
+
+    created_at_ms     INTEGER NOT NULL CHECK (created_at_ms > 0),
+    updated_at_ms     INTEGER NOT NULL CHECK (updated_at_ms > 0),
+    lease_owner       TEXT    NOT NULL,
+    lease_token       INTEGER NOT NULL CHECK (lease_token >= 0),
+    locked_until_ms   INTEGER NOT NULL CHECK (locked_until_ms >= 0),
+
+    CHECK (CASE kind
+        WHEN 'call' THEN api <> '' AND origin <> '' AND method IS NOT NULL AND method <> '' AND path IS NOT NULL AND path <> ''
+            AND idempotency_key IS NOT NULL AND trim(idempotency_key) <> ''
+        ELSE idempotency_key IS NULL AND method IS NULL AND path IS NULL
+        END),
+    CHECK (target_owned = 0 OR (target_kind <> '' AND target_id <> '')),
+    CHECK (lease_owner <> '' OR locked_until_ms = 0)
+) STRICT;
+
+CREATE UNIQUE INDEX ledger_operations_id     ON ledger_operations (id);
+
+CREATE UNIQUE INDEX ledger_operations_intent ON ledger_operations (namespace, customer, action, version);
+
+CREATE UNIQUE INDEX ledger_operations_key    ON ledger_operations (api, idempotency_key) WHERE idempotency_key IS NOT NULL;
+
+CREATE INDEX ledger_operations_due ON ledger_operations (not_before_ms) WHERE status NOT IN ('succeeded', 'failed_final');
+
+CREATE INDEX ledger_operations_parent ON ledger_operations (parent_id) WHERE parent_id IS NOT NULL;
+
+CREATE INDEX ledger_operations_lane   ON ledger_operations (lane)      WHERE lane IS NOT NULL;
+
+CREATE INDEX ledger_operations_group  ON ledger_operations (conflict_group)
+    WHERE conflict_group IS NOT NULL AND status NOT IN ('succeeded', 'failed_final');
+
+CREATE UNIQUE INDEX ledger_operations_target ON ledger_operations (api, target_kind, target_id) WHERE target_owned = 1;
+
+CREATE TABLE ledger_attempts (
+    operation_id     TEXT    NOT NULL REFERENCES ledger_operations (id),
+    number           INTEGER NOT NULL CHECK (number >= 1),
+    started_at_ms    INTEGER NOT NULL CHECK (started_at_ms > 0),
+    ended_at_ms      INTEGER NOT NULL DEFAULT 0 CHECK (ended_at_ms >= 0), -- 0 while it is open
+    method           TEXT    NOT NULL,
+    path             TEXT    NOT NULL,
+    status           INTEGER NOT NULL DEFAULT 0 CHECK (status >= 0),     -- 0 when no answer came
+    request_bytes    INTEGER NOT NULL DEFAULT 0,
+    response_bytes   INTEGER NOT NULL DEFAULT 0,
+    duration_us      INTEGER NOT NULL DEFAULT 0,
+    request_id       TEXT    NOT NULL DEFAULT '',
+    replayed         INTEGER NOT NULL DEFAULT 0 CHECK (replayed IN (0, 1)),
+    outcome          TEXT    NOT NULL DEFAULT '',                        -- '' while it is open
+    rule             TEXT    NOT NULL DEFAULT '',
+    unresolved       INTEGER NOT NULL CHECK (unresolved IN (0, 1)),
+    evidence         TEXT    NOT NULL DEFAULT '',
+    rate_limit       INTEGER NOT NULL DEFAULT -1,                        -- -1: not said; likewise below
+    rate_remaining   INTEGER NOT NULL DEFAULT -1,
+    rate_reset       INTEGER NOT NULL DEFAULT -1,
+    server_offset_ms INTEGER,                                            -- NULL: not told
+    error_code       TEXT    NOT NULL DEFAULT '',
+    error_message    TEXT    NOT NULL DEFAULT '',
+    PRIMARY KEY (operation_id, number),
+    CHECK ((ended_at_ms = 0) = (outcome = ''))
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE ledger_history (
+    seq          INTEGER PRIMARY KEY,                                    -- the order of all changes
+    operation_id TEXT    NOT NULL REFERENCES ledger_operations (id),
+    at_ms        INTEGER NOT NULL CHECK (at_ms > 0),
+    from_status  TEXT    NOT NULL CHECK (
+        from_status = '' OR from_status = 'pending' OR from_status = 'succeeded' OR from_status = 'failed_retryable'
+        OR from_status = 'failed_final' OR from_status = 'reconciling'),
+    to_status    TEXT    NOT NULL CHECK (
+        to_status = 'pending' OR to_status = 'succeeded' OR to_status = 'failed_retryable'
+        OR to_status = 'failed_final' OR to_status = 'reconciling'),
+    what         TEXT    NOT NULL CHECK (what <> ''),
+    attempt      INTEGER NOT NULL CHECK (attempt >= 0),                  -- 0 when none is concerned
+    who          TEXT    NOT NULL,
+    why          TEXT    NOT NULL
+) STRICT;
+
+CREATE INDEX ledger_history_operation ON ledger_history (operation_id);
+
+CREATE TRIGGER ledger_history_update BEFORE UPDATE ON ledger_history
+WHEN NEW.why <> ''
+    OR NEW.seq IS NOT OLD.seq OR NEW.operation_id IS NOT OLD.operation_id OR NEW.at_ms IS NOT OLD.at_ms
+    OR NEW.from_status IS NOT OLD.from_status OR NEW.to_status IS NOT OLD.to_status OR NEW.what IS NOT OLD.what
+    OR NEW.attempt IS NOT OLD.attempt OR NEW.who IS NOT OLD.who
+BEGIN
+    SELECT RAISE(ABORT, 'the history only grows');
+END;
+
+CREATE TRIGGER ledger_history_delete BEFORE DELETE ON ledger_history
+BEGIN
+    SELECT RAISE(ABORT, 'the history only grows');
+END;
+
+CREATE TRIGGER ledger_history_replace BEFORE INSERT ON ledger_history
+WHEN EXISTS (SELECT 1 FROM ledger_history WHERE seq = NEW.seq)
+BEGIN
+    SELECT RAISE(ABORT, 'the history only grows');
+END;
+
+CREATE VIEW partner_operations AS
+SELECT id              AS operation_id,
+       parent_id       AS parent_operation_id,
+       customer        AS external_customer_id,
+       action,
+       version,
+       api,
+       idempotency_key,
+       fingerprint     AS request_fingerprint,
+       nullif(request_id, '') AS model_gate_request_id,
+       nullif(target_id, '')  AS target_public_id,
+       status,
+       nullif(next_step, '')  AS next_step,
+       possibly_sent,
+       attempt_count,
+       nullif(error_code, '')    AS last_error_code,
+       nullif(error_message, '') AS last_error_message,
+       strftime('%Y-%m-%dT%H:%M:%fZ', created_at_ms / 1000.0, 'unixepoch') AS created_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', updated_at_ms / 1000.0, 'unixepoch') AS updated_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', nullif(first_sent_at_ms, 0) / 1000.0, 'unixepoch') AS first_sent_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', nullif(not_before_ms, 0) / 1000.0, 'unixepoch')    AS not_before,
+       strftime('%Y-%m-%dT%H:%M:%fZ', nullif(locked_until_ms, 0) / 1000.0, 'unixepoch')  AS locked_until
+  FROM ledger_operations;
+
