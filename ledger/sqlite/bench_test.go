@@ -197,11 +197,13 @@ func (j *jsonTx) add(v any) error {
 	return err
 }
 
-func (j *jsonTx) Insert(_ context.Context, op *store.Operation) error              { return j.add(op) }
-func (j *jsonTx) Update(_ context.Context, op *store.Operation, _ store.Lease) error { return j.add(op) }
-func (j *jsonTx) InsertAttempt(_ context.Context, a *store.Attempt) error          { return j.add(a) }
-func (j *jsonTx) FinishAttempt(_ context.Context, a *store.Attempt) error          { return j.add(a) }
-func (j *jsonTx) Append(_ context.Context, e *store.Event) error                   { return j.add(e) }
+func (j *jsonTx) Insert(_ context.Context, op *store.Operation) error { return j.add(op) }
+func (j *jsonTx) Update(_ context.Context, op *store.Operation, _ store.Lease) error {
+	return j.add(op)
+}
+func (j *jsonTx) InsertAttempt(_ context.Context, a *store.Attempt) error { return j.add(a) }
+func (j *jsonTx) FinishAttempt(_ context.Context, a *store.Attempt) error { return j.add(a) }
+func (j *jsonTx) Append(_ context.Context, e *store.Event) error          { return j.add(e) }
 
 // run is one measurement.
 type run struct {

@@ -16,13 +16,11 @@ import (
 func at[T any](p uintptr) *T { return *(**T)(unsafe.Pointer(&p)) }
 
 // function returns the Go function behind a function pointer of C.
-func function[F any](p uintptr) F {
-	f := &struct{ p uintptr }{p}
-	return *(*F)(unsafe.Pointer(&f))
-}
+func function[F any](p uintptr) F { return *(*F)(unsafe.Pointer(&p)) }
 
-// pointer makes a function pointer of C from a function that is no closure.
-func pointer[F any](f F) uintptr { return *(*uintptr)(*(*unsafe.Pointer)(unsafe.Pointer(&f))) }
+// pointer makes a function pointer of C from a function that is no closure: the
+// garbage collector does not see what C keeps.
+func pointer[F any](f F) uintptr { return *(*uintptr)(unsafe.Pointer(&f)) }
 
 type (
 	openFunc     = func(t *libc.TLS, vfs, name, file uintptr, flags int32, out uintptr) int32

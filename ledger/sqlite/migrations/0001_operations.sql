@@ -79,7 +79,9 @@ CREATE TABLE ledger_operations (
 ) STRICT;
 
 CREATE UNIQUE INDEX ledger_operations_id     ON ledger_operations (id);
-CREATE UNIQUE INDEX ledger_operations_intent ON ledger_operations (namespace, customer, action, version);
+-- The customer comes last: versions mostly grow with time and customers do not,
+-- and what is written at the same time should be on the same page.
+CREATE UNIQUE INDEX ledger_operations_intent ON ledger_operations (namespace, action, version, customer);
 CREATE UNIQUE INDEX ledger_operations_key    ON ledger_operations (api, idempotency_key) WHERE idempotency_key IS NOT NULL;
 
 -- Whatever is not final. It stays as small as the work that is left.

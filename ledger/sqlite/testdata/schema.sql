@@ -67,7 +67,7 @@ CREATE TABLE ledger_operations (
 
 CREATE UNIQUE INDEX ledger_operations_id     ON ledger_operations (id);
 
-CREATE UNIQUE INDEX ledger_operations_intent ON ledger_operations (namespace, customer, action, version);
+CREATE UNIQUE INDEX ledger_operations_intent ON ledger_operations (namespace, action, version, customer);
 
 CREATE UNIQUE INDEX ledger_operations_key    ON ledger_operations (api, idempotency_key) WHERE idempotency_key IS NOT NULL;
 

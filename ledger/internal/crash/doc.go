@@ -1,0 +1,11 @@
+// Package crash holds tests only: processes that use a ledger are killed at
+// every point of the write path, and afterwards nothing may have happened twice
+// and nothing may be lost.
+//
+// The test binary starts itself as a helper process, which makes calls of the
+// client against a sandbox. The sandbox lives in the process of the test, on
+// loopback TCP, and so survives the kill with its journal of what really
+// happened. A helper kills itself, by SIGKILL, the moment it passes the point it
+// was told; see points_test.go for how the points come about without a line in
+// the product. matrix_test.go says what has to hold afterwards.
+package crash

@@ -1,0 +1,416 @@
+//go:build unix
+
+package crash_test
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/botix-pro/sdk-go/botix"
+	"github.com/botix-pro/sdk-go/ledger"
+	"github.com/botix-pro/sdk-go/ledger/internal/store"
+	"github.com/botix-pro/sdk-go/ledger/sqlite"
+	"github.com/botix-pro/sdk-go/retry"
+)
+
+// inHelper is set in the helper processes.
+const inHelper = "LEDGER_CRASH_HELPER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(inHelper) == "" {
+		os.Exit(m.Run())
+	}
+	help(os.Stdin, os.Stdout)
+}
+
+const namespace = "crash"
+
+// order is what the test asks a helper to do.
+type order struct {
+	ID int    // of the order; the answer has it
+	Do string // call, load, age; or go, for a call that has paused
+
+	File, URL, APIKey string
+	Operation         string // messagesSend, contactsCreate, contactsUpdate, webhooksCreate
+	N                 int    // which intent
+	Contact           int64
+	Other             bool // another payload
+
+	Callers  int // how many goroutines call; default 1
+	KillAt   string
+	PauseAt  string
+	FailFrom int
+	Refused  bool // no connection can be made
+
+	ServerTime, AttemptTimeout, Timeout time.Duration // default see settings
+	Attempts                            int
+
+	Age  time.Duration // Do age: how long ago everything in the file is to have happened
+	Span int           // Do load: how many intents from N on are called for
+}
+
+// report is a helper's answer.
+type report struct {
+	ID int
+	At string // the call has paused here, and goes on when told
+
+	Trace         []string
+	Before, After *row // the operation, as the ledger had it
+	Called        []outcome
+	Err           string // why the order could not be followed
+	Done          int    // Do load: calls that were answered
+}
+
+// outcome is what a caller got.
+type outcome struct {
+	ID         int64 // of what was made
+	Secret     string
+	Err        string
+	Outcome    string
+	Repeated   bool
+	Unrecorded bool // *ledger.UnrecordedError
+	Standing   bool // *ledger.StandingError
+	NotKept    bool // ledger.ErrResultNotKept
+	InProgress bool // ledger.ErrInProgress
+	Attempts   int
+	Took       time.Duration
+}
+
+// row is all that the ledger has of one operation.
+type row struct {
+	Operation store.Operation
+	Attempts  []store.Attempt
+	History   []store.Event
+}
+
+// help follows orders until the input ends.
+func help(in io.Reader, out io.Writer) {
+	h := &helping{out: json.NewEncoder(out), paused: make(map[int]chan struct{})}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var o order
+		if err := json.Unmarshal(lines.Bytes(), &o); err != nil {
+			panic(err)
+		}
+		if o.Do == "go" {
+			h.goOn(o.ID)
+			continue
+		}
+		h.running.Go(func() {
+			r := h.follow(o)
+			r.ID = o.ID
+			h.say(r)
+		})
+	}
+	// The test has gone. What is paused would wait for ever.
+	if len(h.paused) == 0 {
+		h.running.Wait()
+	}
+}
+
+type helping struct {
+	running sync.WaitGroup
+
+	mu     sync.Mutex
+	out    *json.Encoder
+	paused map[int]chan struct{}
+}
+
+func (h *helping) say(r report) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_ = h.out.Encode(r)
+}
+
+func (h *helping) goOn(id int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	close(h.paused[id])
+	delete(h.paused, id)
+}
+
+func (h *helping) follow(o order) report {
+	switch o.Do {
+	case "call":
+		return h.call(o)
+	case "load":
+		return h.load(o)
+	case "age":
+		return report{Err: text(age(o.File, o.Age))}
+	}
+	return report{Err: "unknown order " + o.Do}
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// age makes everything in the ledger have happened earlier, as if the time since
+// then had passed.
+func age(file string, by time.Duration) (err error) {
+	db, err := sql.Open("sqlite", "file:"+file+"?_pragma=busy_timeout(5000)")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	for table, columns := range map[string][]string{
+		"ledger_operations": {"first_sent_at_ms", "not_before_ms", "resend_until_ms", "created_at_ms", "updated_at_ms", "locked_until_ms"},
+		"ledger_attempts":   {"started_at_ms", "ended_at_ms"},
+	} {
+		for _, c := range columns {
+			if _, err := db.Exec("UPDATE "+table+" SET "+c+" = "+c+" - ?1 WHERE "+c+" > 0", by.Milliseconds()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// The client's times, short enough for a test and longer than anything that the
+// sandbox does.
+const (
+	lease          = time.Second // the shortest there is
+	serverTime     = 100 * time.Millisecond
+	attemptTimeout = 10 * time.Second
+)
+
+// open makes a client on a ledger, both probed.
+func (o order) open(ctx context.Context, p *probe, more ...ledger.Option) (c *botix.Client, led *ledger.Ledger, s store.Store, err error) {
+	s, err = sqlite.OpenStore(ctx, o.File)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	led, err = ledger.New(&probedStore{s, p, o.FailFrom}, append(more, ledger.Namespace(namespace), ledger.LeaseFor(lease))...)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	first := func(a, b time.Duration) time.Duration {
+		if a != 0 {
+			return a
+		}
+		return b
+	}
+	attempts := max(o.Attempts, 3)
+	if o.Attempts > 0 {
+		attempts = o.Attempts
+	}
+	c, err = botix.New(o.APIKey,
+		botix.WithBaseURL(o.URL), botix.WithLedger(led),
+		botix.WithHTTPClient(&http.Client{Transport: newTransport(p, o.Refused)}), botix.WithHooks(p.hooks()),
+		botix.WithAttemptTimeout(first(o.AttemptTimeout, attemptTimeout)), botix.WithServerTime(first(o.ServerTime, serverTime)),
+		botix.WithTimeout(0), botix.WithRetryBudget(nil),
+		botix.WithRetry(retry.Policy{MaxAttempts: attempts, MaxUnsent: attempts, Base: 5 * time.Millisecond, Cap: 30 * time.Second}),
+	)
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, led.Close())
+	}
+	return c, led, s, nil
+}
+
+// call makes one call, or the same from many goroutines, and tells how the
+// ledger stood before and after it.
+func (h *helping) call(o order) (r report) {
+	ctx := context.Background()
+	p := &probe{killAt: o.KillAt, pauseAt: o.PauseAt}
+	p.pause = func(point string) {
+		told := make(chan struct{})
+		h.mu.Lock()
+		h.paused[o.ID] = told
+		h.mu.Unlock()
+		h.say(report{ID: o.ID, At: point})
+		<-told
+	}
+	c, led, s, err := o.open(ctx, p)
+	if err != nil {
+		return report{Err: err.Error()}
+	}
+	defer func() {
+		c.Close()
+		if err := led.Close(); err != nil {
+			r.Err = err.Error()
+		}
+	}()
+	if r.Before, err = o.row(ctx, s); err != nil {
+		return report{Err: err.Error()}
+	}
+	p.at("opened")
+	r.Called = make([]outcome, max(o.Callers, 1))
+	var wg sync.WaitGroup
+	for i := range r.Called {
+		wg.Go(func() { r.Called[i] = o.perform(ctx, c) })
+	}
+	wg.Wait()
+	p.at("returned")
+	r.Trace = p.trace()
+	r.After, err = o.row(ctx, s)
+	r.Err = text(err)
+	return r
+}
+
+// row reads the operation of the order's intent; nil when there is none.
+func (o order) row(ctx context.Context, s store.Store) (*row, error) {
+	var r row
+	i := o.intent()
+	err := s.Read(ctx, func(tx store.Tx) error {
+		op, err := tx.ByIntent(ctx, store.Intent{Namespace: namespace, Customer: i.Customer, Action: i.Action, Version: i.Version})
+		if err != nil {
+			return err
+		}
+		r.Operation = *op
+		if r.Attempts, err = tx.Attempts(ctx, op.ID); err != nil {
+			return err
+		}
+		r.History, err = tx.History(ctx, op.ID)
+		return err
+	})
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return &r, nil
+}
+
+func (o order) intent() ledger.Intent {
+	return ledger.Intent{Customer: "shop-customer-7", Action: o.Operation, Version: "order-" + strconv.Itoa(o.N)}
+}
+
+// perform makes the call and takes apart what came of it.
+func (o order) perform(ctx context.Context, c *botix.Client) outcome {
+	if o.Timeout > 0 {
+		// Not the client's own time-out: the keeper is told by its deadlines.
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, o.Timeout)
+		defer cancel()
+	}
+	var info botix.Info
+	var r outcome
+	var err error
+	began := time.Now()
+	r.ID, r.Secret, err = o.send(ctx, c, botix.WithIntent(o.intent()), botix.WithInfo(&info))
+	r.Took = time.Since(began)
+	r.Err, r.Outcome = text(err), retry.OutcomeOf(err).String()
+	r.Repeated, r.Attempts = info.Repeated, len(info.Attempts)
+	_, r.Unrecorded = errors.AsType[*ledger.UnrecordedError](err)
+	_, r.Standing = errors.AsType[*ledger.StandingError](err)
+	r.NotKept, r.InProgress = errors.Is(err, ledger.ErrResultNotKept), errors.Is(err, ledger.ErrInProgress)
+	return r
+}
+
+// send makes the request of the order's intent. What it makes is known by the
+// intent's number.
+func (o order) send(ctx context.Context, c *botix.Client, opts ...botix.CallOption) (id int64, secret string, err error) {
+	what := o.mark()
+	if o.Other {
+		what += "-other"
+	}
+	switch o.Operation {
+	case "messagesSend":
+		m, err := c.Messages.Send(ctx, botix.SendMessage{ContactID: botix.ContactID(o.Contact), Content: what}, opts...)
+		if m == nil {
+			return 0, "", err
+		}
+		return int64(m.ID), "", err
+	case "contactsCreate":
+		m, err := c.Contacts.Create(ctx, botix.CreateContact{FirstName: what, Email: what + "@example.com"}, opts...)
+		if m == nil {
+			return 0, "", err
+		}
+		return int64(m.ID), "", err
+	case "contactsUpdate":
+		m, err := c.Contacts.Update(ctx, botix.ContactID(o.Contact), botix.ContactUpdate{City: botix.Set(what)}, opts...)
+		if m == nil {
+			return 0, "", err
+		}
+		return int64(m.ID), "", err
+	case "webhooksCreate":
+		m, err := c.Webhooks.Create(ctx, botix.CreateWebhook{
+			URL: "https://shop.example/" + what, Events: []botix.WebhookEvent{botix.EventChatAssigned},
+		}, opts...)
+		if m == nil {
+			return 0, "", err
+		}
+		return int64(m.Webhook.ID), m.Secret.Reveal(), err
+	}
+	return 0, "", fmt.Errorf("unknown operation %q", o.Operation)
+}
+
+func (o order) mark() string { return fmt.Sprintf("%s-%d", o.Operation, o.N) }
+
+// mixture is what a load calls for: intent n is of operation mixture[n%len].
+var mixture = []string{
+	"messagesSend", "contactsCreate", "messagesSend", "contactsUpdate",
+	"messagesSend", "webhooksCreate", "messagesSend", "contactsCreate",
+}
+
+// load makes calls from eight goroutines, until told to stop: of intents that
+// the other processes call for as well. Whatever is an error tells about it at
+// once, as the process may be killed at any moment.
+func (h *helping) load(o order) report {
+	ctx := context.Background()
+	c, led, _, err := o.open(ctx, &probe{}, ledger.WhenInProgress(ledger.Fail))
+	if err != nil {
+		return report{Err: "opening: " + err.Error()}
+	}
+	stop := make(chan struct{})
+	h.mu.Lock()
+	h.paused[o.ID] = stop
+	h.mu.Unlock()
+	h.say(report{ID: o.ID, At: "loading"})
+	var done sync.WaitGroup
+	var answered [8]int
+	for g := range answered {
+		done.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				call := o
+				call.N = o.N + rand.IntN(o.Span)
+				if o.Operation == "" {
+					call.Operation = mixture[call.N%len(mixture)]
+				}
+				if o.Callers > 0 { // the soak: three of four are this goroutine's own
+					call.N = o.N + i/4
+					if i%4 != 3 {
+						call.N = o.N + 1_000_000*(1+o.Callers*8+g) + i
+					}
+				}
+				r := call.perform(ctx, c)
+				if r.Err != "" && !r.InProgress && !r.Standing && !r.NotKept {
+					h.say(report{ID: -1, Err: fmt.Sprintf("intent %d of %s: %s (%s)", call.N, call.Operation, r.Err, r.Outcome)})
+				}
+				if r.Err == "" {
+					answered[g]++
+				}
+			}
+		})
+	}
+	done.Wait()
+	r := report{}
+	for _, n := range answered {
+		r.Done += n
+	}
+	c.Close()
+	r.Err = text(led.Close())
+	return r
+}
