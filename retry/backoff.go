@@ -165,8 +165,8 @@ func (b *BackOff) Next(ctx context.Context, floor time.Duration) (time.Duration,
 		return 0, newWaitError(floor, WaitCap)
 	}
 	d := b.pause(floor)
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < d {
-		return 0, newWaitError(d, WaitDeadline)
+	if err := Allow(ctx, d); err != nil {
+		return 0, err
 	}
 	return d, nil
 }

@@ -43,7 +43,7 @@ func FromResponse(method string, resp *http.Response, err error, seen Evidence) 
 }
 
 // Codes gives error codes of an API a meaning of their own, before the status
-// is looked at. Codes are compared without regard to case.
+// is looked at. The keys are in upper case; an answer's code may be in any.
 type Codes map[string]Outcome
 
 func (c Codes) outcome(code string) (Outcome, bool) {
@@ -63,6 +63,12 @@ type Rule struct {
 	match func(Exchange, Codes) bool
 }
 
+// Names of rows that callers ask for.
+const (
+	RuleCode = "code"         // the answer's error code decided
+	RuleGone = "already gone" // a DELETE found its own work done
+)
+
 // Rules is the outcome table: the first row that matches decides.
 //
 // Two rows deserve a second look. "503 with Retry-After" is still unknown,
@@ -73,13 +79,13 @@ func Rules() []Rule { return append([]Rule(nil), rules...) }
 var rules = []Rule{
 	{"success", "2xx, readable, says success", Succeeded,
 		func(x Exchange, _ Codes) bool { return x.Success }},
-	{"already gone", "404 to a DELETE after an earlier attempt that may have arrived", Succeeded,
+	{RuleGone, "404 to a DELETE after an earlier attempt that may have arrived", Succeeded,
 		func(x Exchange, _ Codes) bool {
 			return x.Method == http.MethodDelete && x.Status == http.StatusNotFound && x.Envelope && x.Unresolved
 		}},
 	{"no connection", "a connection was asked for and none was obtained", NotSent,
 		func(x Exchange, _ Codes) bool { return x.Status == 0 && x.Evidence.NoConnection() }},
-	{"code", "an error code with a row of its own", Unknown,
+	{RuleCode, "an error code with a row of its own", Unknown,
 		func(x Exchange, c Codes) bool { _, ok := c.outcome(x.Code); return ok }},
 	{"throttled", "429", Throttled,
 		func(x Exchange, _ Codes) bool { return x.Status == http.StatusTooManyRequests }},
@@ -117,7 +123,7 @@ func Classify(x Exchange, codes Codes, received time.Time) Verdict {
 			continue
 		}
 		v := Verdict{Outcome: r.Outcome, Rule: r.Name}
-		if o, ok := codes.outcome(x.Code); ok && r.Name == "code" {
+		if o, ok := codes.outcome(x.Code); ok && r.Name == RuleCode {
 			v.Outcome = o
 		}
 		if x.Status != 0 && v.Outcome != Succeeded {
@@ -147,7 +153,7 @@ func again(x Exchange, v Verdict) bool {
 	case Throttled:
 		return true
 	case Unknown:
-		if v.Rule == "code" || worthRepeating[x.Status] || x.Status == 0 {
+		if v.Rule == RuleCode || worthRepeating[x.Status] || x.Status == 0 {
 			return true // no status line at all: cut, timed out, reset
 		}
 		// A success that could not be read: the stored answer can.

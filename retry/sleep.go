@@ -26,6 +26,19 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// Allow reports whether a wait fits before ctx's deadline: nil, or the
+// [*WaitError] that says how long it would have been. A context that has ended is
+// [context.Cause].
+func Allow(ctx context.Context, wait time.Duration) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait {
+		return newWaitError(wait, WaitDeadline)
+	}
+	return nil
+}
+
 // WaitReason says which bound a wait would have broken. The set is open.
 type WaitReason string
 

@@ -8,30 +8,55 @@ import (
 	"github.com/botix-pro/sdk-go/retry"
 )
 
-// attempt makes one exchange and tells what it proved. Its error means that
-// there was none.
-func (r *run) attempt(ctx context.Context) (retry.Verdict, error) {
+// attempt makes one exchange and plans what follows. The plan is made before the
+// attempt's end is recorded, so that the record tells it. Its error means that
+// nothing was sent, or that the ledger could not be written.
+func (r *run) attempt(ctx context.Context) (plan, error) {
 	slot, err := r.engine.Pacer.Acquire(ctx, r.op.Priority)
 	if err != nil {
-		return retry.Verdict{}, err
+		return plan{}, err
 	}
 	defer slot.Cancel() // of no effect once the slot was used
 	limit, err := r.guard()
 	if err != nil {
-		return retry.Verdict{}, err
+		return plan{}, r.bar(err)
 	}
 	if len(r.Attempts) == r.before && !r.affordable() {
-		return retry.Verdict{}, retry.ErrBudget
+		return plan{}, retry.ErrBudget
 	}
 	if err := r.begin(ctx); err != nil {
-		return retry.Verdict{}, err
+		return plan{}, err
 	}
 	unresolved := r.Unresolved()
-	r.Attempts = append(r.Attempts, retry.Attempt{Number: len(r.Attempts) + 1, Started: time.Now()})
-	a := r.last()
+	r.Attempts = append(r.Attempts, retry.Attempt{Number: len(r.Attempts) + 1})
+	v := r.exchange(ctx, limit, unresolved)
+	r.settle(&slot)
+	r.done = v.Outcome == retry.Succeeded
 
-	answer, err := r.exchange(ctx, limit, a)
-	r.Answer, r.Reading = answer, Reading{}
+	p := r.plan(ctx, v)
+	err = r.record(p)
+	r.tell(ctx) // the program's own code runs when nothing can be lost any more
+	return p, err
+}
+
+// exchange sends the request and judges what came of it.
+func (r *run) exchange(ctx context.Context, limit time.Duration, unresolved bool) retry.Verdict {
+	a := r.last()
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if r.engine.Hooks.AttemptStart != nil {
+		ctx = r.engine.Hooks.AttemptStart(ctx, r.op, a.Number)
+	}
+	r.Reading = Reading{}
+	if err := ctx.Err(); err != nil { // nothing leaves, and a transport would not say so
+		now := time.Now()
+		r.Answer = rest.Answer{Sent: now, Received: now}
+		v := retry.Verdict{Outcome: retry.NotSent, Rule: "not begun"}
+		r.note(a, v, err)
+		return v
+	}
+	answer, err := r.engine.HTTP.Do(ctx, r.op.Request)
+	r.Answer = answer
 	if err == nil {
 		r.Reading = r.op.Read(answer.Status, answer.Body)
 		err = r.Reading.Err
@@ -42,17 +67,19 @@ func (r *run) attempt(ctx context.Context) (retry.Verdict, error) {
 		Code: r.Reading.Code, Envelope: r.Reading.Envelope, Success: r.Reading.Success,
 		Unresolved: unresolved,
 	}, r.engine.Codes, answer.Received)
-	r.Gone = v.Rule == "already gone"
+	r.Gone = v.Rule == retry.RuleGone
 	r.note(a, v, err)
-	r.settle(&slot, a)
+	return v
+}
 
+// tell reports the last attempt to whoever listens.
+func (r *run) tell(ctx context.Context) {
 	if r.engine.Hooks.AttemptEnd != nil {
-		r.engine.Hooks.AttemptEnd(ctx, r.op, a)
+		r.engine.Hooks.AttemptEnd(ctx, r.op, r.last())
 	}
-	if answer.Status != 0 && r.engine.Heard != nil {
-		r.engine.Heard(r.op.Endpoint, answer)
+	if r.Answer.Status != 0 && r.engine.Heard != nil {
+		r.engine.Heard(r.op.Endpoint, r.Answer)
 	}
-	return v, nil
 }
 
 // affordable charges the first attempt to the retry budget or credits it.
@@ -62,15 +89,6 @@ func (r *run) affordable() bool {
 	}
 	r.engine.Budget.First()
 	return true
-}
-
-func (r *run) exchange(ctx context.Context, limit time.Duration, a *retry.Attempt) (rest.Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	if r.engine.Hooks.AttemptStart != nil {
-		ctx = r.engine.Hooks.AttemptStart(ctx, r.op, a.Number)
-	}
-	return r.engine.HTTP.Do(ctx, r.op.Request)
 }
 
 // guard runs after every wait and before every send. It returns how long the
@@ -121,8 +139,8 @@ func (r *run) note(a *retry.Attempt, v retry.Verdict, err error) {
 }
 
 // settle gives the pacer's slot back, with what was learned.
-func (r *run) settle(slot *retry.Slot, a *retry.Attempt) {
-	switch {
+func (r *run) settle(slot *retry.Slot) {
+	switch a := r.last(); {
 	case r.Answer.Status != 0:
 		a.Rate = slot.Answered(r.Answer.Status, r.Answer.Header, r.Answer.Sent, r.Answer.Received)
 	case a.Outcome == retry.NotSent:

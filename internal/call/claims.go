@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Claims knows which upstream object belongs to which operation of this
-// process, so that a look never takes another operation's effect for its own.
+// Claims knows which upstream object belongs to which operation of one client,
+// so that a look never takes another operation's effect for its own.
 // It is safe for concurrent use.
 type Claims struct {
 	seed maphash.Seed
@@ -96,6 +96,7 @@ func (c *Claims) Lose(likeness ...uint64) {
 func (c *Claims) Match(likeness []uint64, candidates map[uint64][]Object) (Sighting, []Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.forget(time.Now())
 	wanted := make(map[uint64]int)
 	for _, l := range likeness {
 		wanted[l]++

@@ -23,15 +23,15 @@ func (s step) String() string { return stepNames[s] }
 
 // decide grants or refuses another try. It is the only code that does.
 //
-// inProgress tells that the server named its own earlier run as the reason;
 // refused counts the attempts that were refused for now, this one included.
 //
 // What the platform documents carries a resend without a look: a repeat under
 // the same key returns the stored answer. It stores no answer but a 2xx, so a
 // server error that was seen is not covered by that, and is looked into.
-func decide(op *Operation, v retry.Verdict, answer *rest.Answer, inProgress bool, refused int) step {
-	if v.Outcome == retry.Refused && refused <= op.Deliveries && op.Endpoint.Class != Neither {
-		return resend
+func decide(op *Operation, v retry.Verdict, answer *rest.Answer, refused int) step {
+	coded := v.Rule == retry.RuleCode
+	if v.Outcome == retry.Refused && coded && refused <= op.Deliveries && op.Endpoint.Class != Neither {
+		return resend // the channel's refusal; not that of a key or a plan
 	}
 	if !v.Again {
 		return stop
@@ -46,8 +46,8 @@ func decide(op *Operation, v retry.Verdict, answer *rest.Answer, inProgress bool
 		return stop
 	}
 	switch {
-	case op.Endpoint.Proof == ProofKey || inProgress:
-		return resend
+	case op.Endpoint.Proof == ProofKey || coded:
+		return resend // the server keeps the tries apart, or says that one is under way
 	case answer.Status >= http.StatusInternalServerError && op.Look != nil:
 		return look
 	case answer.Status >= http.StatusInternalServerError:

@@ -18,53 +18,55 @@ func TestDecide(t *testing.T) {
 	unclear := retry.Verdict{Outcome: retry.Unknown, Rule: "unclear", Again: true}
 	final := retry.Verdict{Outcome: retry.Unknown, Rule: "unclear"}
 	for _, tt := range []struct {
-		name       string
-		op         Operation
-		v          retry.Verdict
-		status     int
-		inProgress bool
-		refused    int
-		want       step
+		name    string
+		op      Operation
+		v       retry.Verdict
+		status  int
+		refused int
+		want    step
 	}{
-		{"read, cut", Operation{Endpoint: ep(Safe, ProofNone)}, unclear, 0, false, 0, resend},
-		{"read, 502", Operation{Endpoint: ep(Safe, ProofNone)}, unclear, 502, false, 0, resend},
-		{"read, 404 page", Operation{Endpoint: ep(Safe, ProofNone)}, final, 404, false, 0, stop},
-		{"by nature, cut", Operation{Endpoint: ep(ByNature, ProofNone)}, unclear, 0, false, 0, resend},
-		{"by nature, 500", Operation{Endpoint: ep(ByNature, ProofNone)}, unclear, 500, false, 0, resend},
-		{"neither, cut", Operation{Endpoint: ep(Neither, ProofLook)}, unclear, 0, false, 0, stop},
-		{"neither, 502", Operation{Endpoint: ep(Neither, ProofNone)}, unclear, 502, false, 0, stop},
+		{"read, cut", Operation{Endpoint: ep(Safe, ProofNone)}, unclear, 0, 0, resend},
+		{"read, 502", Operation{Endpoint: ep(Safe, ProofNone)}, unclear, 502, 0, resend},
+		{"read, 404 page", Operation{Endpoint: ep(Safe, ProofNone)}, final, 404, 0, stop},
+		{"by nature, cut", Operation{Endpoint: ep(ByNature, ProofNone)}, unclear, 0, 0, resend},
+		{"by nature, 500", Operation{Endpoint: ep(ByNature, ProofNone)}, unclear, 500, 0, resend},
+		{"neither, cut", Operation{Endpoint: ep(Neither, ProofLook)}, unclear, 0, 0, stop},
+		{"neither, 502", Operation{Endpoint: ep(Neither, ProofNone)}, unclear, 502, 0, stop},
 		{"neither, not sent", Operation{Endpoint: ep(Neither, ProofNone)},
-			retry.Verdict{Outcome: retry.NotSent, Again: true}, 0, false, 0, resend},
+			retry.Verdict{Outcome: retry.NotSent, Again: true}, 0, 0, resend},
 		{"neither, throttled", Operation{Endpoint: ep(Neither, ProofNone)},
-			retry.Verdict{Outcome: retry.Throttled, Again: true}, 429, false, 0, resend},
+			retry.Verdict{Outcome: retry.Throttled, Again: true}, 429, 0, resend},
 		{"neither, delivery failed and retries asked for", Operation{Endpoint: ep(Neither, ProofNone), Deliveries: 3},
-			retry.Verdict{Outcome: retry.Refused}, 502, false, 1, stop},
-		{"keys, cut: the server may still work", Operation{Endpoint: ep(HonoursKeys, ProofLook), Look: looks}, unclear, 0, false, 0, resendLate},
-		{"keys, 408", Operation{Endpoint: ep(HonoursKeys, ProofLook), Look: looks}, unclear, 408, false, 0, resendLate},
-		{"keys, 500 seen: no answer of that kind is stored", Operation{Endpoint: ep(HonoursKeys, ProofLook), Look: looks}, unclear, 500, false, 0, look},
-		{"keys, 500 seen, nothing to look at", Operation{Endpoint: ep(HonoursKeys, ProofNone)}, unclear, 500, false, 0, stop},
-		{"keys, 200 unreadable: stored, ask again", Operation{Endpoint: ep(HonoursKeys, ProofLook), Look: looks}, unclear, 200, false, 0, resend},
-		{"keys, 200 of something between: the server may still work", Operation{Endpoint: ep(HonoursKeys, ProofLook), Look: looks}, unclear, -200, false, 0, resendLate},
-		{"keys, in progress", Operation{Endpoint: ep(HonoursKeys, ProofLook), Look: looks}, unclear, 409, true, 0, resend},
-		{"keys, redirect", Operation{Endpoint: ep(HonoursKeys, ProofLook), Look: looks}, final, 302, false, 0, stop},
-		{"proof key, 500: final answers are stored", Operation{Endpoint: ep(HonoursKeys, ProofKey)}, unclear, 500, false, 0, resend},
-		{"proof key, cut: the key is locked in flight", Operation{Endpoint: ep(HonoursKeys, ProofKey)}, unclear, 0, false, 0, resend},
+			retry.Verdict{Outcome: retry.Refused, Rule: retry.RuleCode}, 502, 1, stop},
+		{"keys, cut: the server may still work", Operation{Endpoint: ep(HonoursKeys, ProofLook), Look: looks}, unclear, 0, 0, resendLate},
+		{"keys, 408", Operation{Endpoint: ep(HonoursKeys, ProofLook), Look: looks}, unclear, 408, 0, resendLate},
+		{"keys, 500 seen: no answer of that kind is stored", Operation{Endpoint: ep(HonoursKeys, ProofLook), Look: looks}, unclear, 500, 0, look},
+		{"keys, 500 seen, nothing to look at", Operation{Endpoint: ep(HonoursKeys, ProofNone)}, unclear, 500, 0, stop},
+		{"keys, 200 unreadable: stored, ask again", Operation{Endpoint: ep(HonoursKeys, ProofLook), Look: looks}, unclear, 200, 0, resend},
+		{"keys, 200 of something between: the server may still work", Operation{Endpoint: ep(HonoursKeys, ProofLook), Look: looks}, unclear, -200, 0, resendLate},
+		{"keys, in progress", Operation{Endpoint: ep(HonoursKeys, ProofLook), Look: looks},
+			retry.Verdict{Outcome: retry.Unknown, Rule: retry.RuleCode, Again: true}, 409, 0, resend},
+		{"keys, redirect", Operation{Endpoint: ep(HonoursKeys, ProofLook), Look: looks}, final, 302, 0, stop},
+		{"proof key, 500: final answers are stored", Operation{Endpoint: ep(HonoursKeys, ProofKey)}, unclear, 500, 0, resend},
+		{"proof key, cut: the key is locked in flight", Operation{Endpoint: ep(HonoursKeys, ProofKey)}, unclear, 0, 0, resend},
 		{"refused", Operation{Endpoint: ep(HonoursKeys, ProofLook)},
-			retry.Verdict{Outcome: retry.Refused}, 403, false, 1, stop},
+			retry.Verdict{Outcome: retry.Refused}, 403, 1, stop},
 		{"delivery failed, second of two retries", Operation{Endpoint: ep(HonoursKeys, ProofLook), Deliveries: 2},
-			retry.Verdict{Outcome: retry.Refused}, 502, false, 2, resend},
+			retry.Verdict{Outcome: retry.Refused, Rule: retry.RuleCode}, 502, 2, resend},
 		{"delivery failed, no retry left", Operation{Endpoint: ep(HonoursKeys, ProofLook), Deliveries: 2},
-			retry.Verdict{Outcome: retry.Refused}, 502, false, 3, stop},
+			retry.Verdict{Outcome: retry.Refused, Rule: retry.RuleCode}, 502, 3, stop},
+		{"a revoked key, delivery retries asked for", Operation{Endpoint: ep(HonoursKeys, ProofLook), Deliveries: 2},
+			retry.Verdict{Outcome: retry.Refused, Rule: "refused"}, 401, 1, stop},
 		{"rejected", Operation{Endpoint: ep(HonoursKeys, ProofLook)},
-			retry.Verdict{Outcome: retry.Rejected}, 422, false, 0, stop},
+			retry.Verdict{Outcome: retry.Rejected}, 422, 0, stop},
 		{"conflict", Operation{Endpoint: ep(HonoursKeys, ProofKey)},
-			retry.Verdict{Outcome: retry.Conflict}, 409, false, 0, stop},
+			retry.Verdict{Outcome: retry.Conflict}, 409, 0, stop},
 	} {
 		answer := &rest.Answer{Status: tt.status, RequestID: "r"}
 		if tt.status < 0 { // a page that is not the API's
 			answer = &rest.Answer{Status: -tt.status}
 		}
-		if got := decide(&tt.op, tt.v, answer, tt.inProgress, tt.refused); got != tt.want {
+		if got := decide(&tt.op, tt.v, answer, tt.refused); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}

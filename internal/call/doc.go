@@ -5,8 +5,8 @@
 //
 //   - one operation, one key, one body: [Operation] is fixed before the first
 //     attempt and never written again;
-//   - nothing leaves before [Journal.Begin] returned, and no caller has an
-//     answer before [Journal.End] returned;
+//   - nothing leaves before [ledger.Drive.Begin] returned, and no caller has an
+//     answer before [ledger.Drive.End] returned;
 //   - after a possible effect a resend needs a reason: [decide] is the only
 //     code that grants one;
 //   - a wait the server asked for is a floor, and no wait outlasts its context.

@@ -68,56 +68,45 @@ type run struct {
 	backoff *retry.BackOff   // nil until the first pause
 	only    [1]retry.Attempt // room for what is mostly the only one
 
-	before  int // attempts of earlier runs
-	tries   int // attempts that may have reached the server's work
-	unsent  int // attempts that provably did not
-	refused int // attempts the server refused for now
+	done    bool // the operation has succeeded, and the result is in place
+	before  int  // attempts of earlier runs
+	tries   int  // attempts that may have reached the server's work
+	unsent  int  // attempts that provably did not
+	refused int  // attempts the server refused for now
 	first   Send
 }
 
-// drive makes attempts until nothing more is to be done. What follows an attempt
-// is planned before the attempt's end is recorded, so that the record tells it.
+// drive carries out one plan after the other until nothing more is to be done.
 func (r *run) drive(ctx context.Context) error {
 	defer r.close()
-	done, err := r.open(ctx)
-	if done || err != nil {
-		return r.end(ctx, err)
-	}
-	for {
-		v, err := r.attempt(ctx)
-		if err != nil {
-			return r.end(ctx, err)
-		}
-		p := r.plan(ctx, v)
-		if err := r.record(v, p); err != nil {
-			return r.unrecorded(ctx, v, err)
-		}
+	p, err := r.open(ctx)
+	for err == nil {
 		if p.step == look {
-			if p, err = r.lookFor(ctx, p); err != nil {
-				return r.end(ctx, err)
-			}
+			p, err = r.lookFor(ctx, p)
 		}
-		if p.step == stop {
-			if v.Outcome == retry.Succeeded || r.Adopted {
-				return nil
-			}
-			return r.fail(ctx, p.reason)
+		if err == nil && p.step == stop {
+			err = p.reason
+			break
 		}
-		if err := r.sleep(ctx, p); err != nil {
-			return r.end(ctx, err)
+		if err == nil {
+			err = r.sleep(ctx, p)
+		}
+		if err == nil {
+			p, err = r.attempt(ctx)
+		}
+		if errors.Is(err, ledger.ErrInProgress) { // another process was faster
+			p, err = r.open(ctx)
 		}
 	}
+	return r.finish(ctx, err)
 }
 
-// end is the end of a run that err stopped, or that had nothing to do.
-func (r *run) end(ctx context.Context, err error) error {
-	if err == nil {
-		return nil
+// finish is how a run ends. A success is the caller's also when the ledger could
+// not be written: then the error says that, beside the result.
+func (r *run) finish(ctx context.Context, reason error) error {
+	if r.done {
+		return reason
 	}
-	return r.fail(ctx, err)
-}
-
-func (r *run) fail(ctx context.Context, reason error) error {
 	if err := ctx.Err(); err != nil && reason != nil && !errors.Is(reason, err) {
 		reason = fmt.Errorf("%w: %w", err, reason) // a cause of the caller's own
 	}

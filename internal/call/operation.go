@@ -134,7 +134,7 @@ func (f *Failure) Unwrap() []error {
 	if f.Reason != nil {
 		all = append(all, f.Reason)
 	}
-	if a := f.Result.last(); a != nil && a.Err != nil {
+	if a := f.Result.last(); a != nil && a.Err != nil && !errors.Is(f.Reason, a.Err) {
 		all = append(all, a.Err)
 	}
 	return all

@@ -26,7 +26,7 @@ func (r *run) plan(ctx context.Context, v retry.Verdict) plan {
 		r.engine.Budget.Success()
 		return p
 	}
-	next := decide(r.op, v, &r.Answer, v.Rule == "code", r.refused)
+	next := decide(r.op, v, &r.Answer, r.refused)
 	if v.Outcome == retry.Refused && r.Unresolved() {
 		next = stop // what was refused now says nothing about the try before
 	}
@@ -37,13 +37,15 @@ func (r *run) plan(ctx context.Context, v retry.Verdict) plan {
 		// A look is a request too, and waits for what the answer asked for.
 		if p.wait, p.reason = r.stayAway(ctx, v.Wait); p.reason == nil {
 			p.step = look
+			r.last().Pause = p.wait
 		}
 		return p
 	}
-	p.allowed = true
 	p.wait, p.reason = r.nextTry(ctx, v, v.Wait, next == resendLate)
+	p.allowed = p.reason != ErrWindowClosed
 	if p.reason == nil {
 		p.step = next
+		r.last().Pause = p.wait
 	}
 	return p
 }
@@ -83,7 +85,8 @@ func (r *run) nextTry(ctx context.Context, v retry.Verdict, floor time.Duration,
 	}
 	if late {
 		// The server's work on the last try must be over, or both could run.
-		if wait, err = within(ctx, max(wait, time.Until(a.Started.Add(r.engine.ServerTime)))); err != nil {
+		wait = max(wait, time.Until(a.Started.Add(r.engine.ServerTime)))
+		if err := retry.Allow(ctx, wait); err != nil {
 			return 0, err
 		}
 	}
@@ -96,18 +99,9 @@ func (r *run) nextTry(ctx context.Context, v retry.Verdict, floor time.Duration,
 	return wait, nil
 }
 
-// within refuses a wait that would outlast the context.
-func within(ctx context.Context, wait time.Duration) (time.Duration, error) {
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait {
-		return 0, &retry.WaitError{Wait: wait, Until: time.Now().Add(wait), Reason: retry.WaitDeadline}
-	}
-	return wait, nil
-}
-
 // lookFor asks the server whether the attempts so far had their effect, and
 // plans on from there.
 func (r *run) lookFor(ctx context.Context, p plan) (plan, error) {
-	r.last().Pause += p.wait
 	if err := retry.Sleep(ctx, p.wait); err != nil {
 		return p, err
 	}
@@ -116,13 +110,14 @@ func (r *run) lookFor(ctx context.Context, p plan) (plan, error) {
 		return p, err
 	}
 	if seen == Found {
-		r.Adopted = true
+		r.Adopted, r.done = true, true
 		return plan{step: stop}, r.recordFound()
 	}
 	next := plan{step: resend, verdict: p.verdict, allowed: true}
 	if next.wait, next.reason = r.nextTry(ctx, p.verdict, 0, false); next.reason != nil {
 		next.step = stop
 	}
+	r.last().Pause += next.wait
 	return next, r.recordAbsent(next)
 }
 
@@ -151,7 +146,9 @@ func (r *run) look(ctx context.Context) (Sighting, error) {
 // sleep waits as planned.
 func (r *run) sleep(ctx context.Context, p plan) error {
 	a := r.last()
-	a.Pause += p.wait
+	if a == nil { // the first attempt
+		return nil
+	}
 	r.engine.Log.LogAttrs(ctx, slog.LevelWarn, "trying again",
 		slog.String("op", r.op.Endpoint.Name), slog.String("operation", r.op.ID),
 		slog.Int("attempt", a.Number), slog.String("outcome", a.Outcome.String()),

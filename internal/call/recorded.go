@@ -14,15 +14,16 @@ import (
 
 func (r *run) recording() bool { return r.engine.Ledger != nil && r.op.Endpoint.Mutates() }
 
-// open finds out how things stand with the operation. done: it has succeeded
-// before, and the result is in place.
-func (r *run) open(ctx context.Context) (done bool, err error) {
+// open finds out how things stand with the operation, and plans from there: stop
+// means that it has succeeded before.
+func (r *run) open(ctx context.Context) (plan, error) {
+	start := plan{step: resend}
 	if !r.recording() {
-		return false, nil
+		return start, nil
 	}
 	r.close()
 	e, op := r.engine, r.op
-	r.drives, err = e.Ledger.Open(ctx, &ledger.Draft{
+	d, err := e.Ledger.Open(ctx, &ledger.Draft{
 		ID: op.ID, Intent: op.Intent, Action: op.Endpoint.Name, Named: op.Named,
 		API: e.API, Origin: e.HTTP.Origin(), Credential: e.Credential,
 		Key:       op.Request.Key,
@@ -31,11 +32,15 @@ func (r *run) open(ctx context.Context) (done bool, err error) {
 		Retention: max(op.Endpoint.Retention-e.WindowMargin, 0),
 	})
 	if err != nil {
-		return false, err
+		return plan{}, err
 	}
+	r.drives = d
 	r.takeOver()
-	if result, ok := r.drives.Repeat(); ok {
-		return true, r.repeat(result)
+	if result, ok := d.Repeat(); ok {
+		return plan{step: stop}, r.repeat(result)
+	}
+	if r.before == 0 {
+		return start, nil
 	}
 	return r.goOn(ctx)
 }
@@ -65,69 +70,50 @@ func (r *run) repeat(result []byte) error {
 	}
 	r.Answer.Body = result
 	r.Reading = r.op.Read(status, result)
+	r.done = r.Reading.Err == nil
 	return r.Reading.Err
 }
 
-// goOn does what has to be done before an operation that was begun before may be
-// sent again. done: nothing is left to send.
-func (r *run) goOn(ctx context.Context) (done bool, err error) {
-	op := r.drives.Operation()
-	if r.before == 0 {
-		return false, nil
-	}
-	if wait := time.Until(op.NotBefore); wait > 0 {
-		if wait, err = within(ctx, wait); err == nil {
-			err = retry.Sleep(ctx, wait)
-		}
-		if err != nil {
-			return false, err
-		}
-	}
-	last := r.firstUnresolved()
-	if last == nil {
-		return false, nil
-	}
-	last = r.last()
-	r.Answer.Status, r.Answer.RequestID = last.Status, last.RequestID
+// goOn plans how an operation is taken up that was begun before and left open.
+func (r *run) goOn(ctx context.Context) (plan, error) {
+	op, last := r.drives.Operation(), r.last()
 	v := retry.Verdict{Outcome: retry.Unknown, Rule: last.Rule, Again: true}
-	next := decide(r.op, v, &r.Answer, false, 0)
-	if op.Next == ledger.NextLook {
-		next = look
+	p := plan{step: resend, verdict: v, wait: max(time.Until(op.NotBefore), 0)}
+	if r.Unresolved() {
+		r.Answer.Status, r.Answer.RequestID = last.Status, last.RequestID
+		p.step = decide(r.op, v, &r.Answer, 0)
+		if op.Next == ledger.NextLook {
+			p.step = look
+		}
 	}
 	switch {
-	case next == look && r.op.Look != nil:
-		p, err := r.lookFor(ctx, plan{step: look, verdict: v})
-		return p.step == stop && err == nil, errors.Join(err, p.reason)
-	case next == stop || next == look:
-		if err := r.drives.Bar(r.op.Look != nil); err != nil {
-			return false, err
-		}
-		return false, r.drives.Standing()
-	case next == resendLate:
-		wait, err := within(ctx, time.Until(last.Started.Add(r.engine.ServerTime)))
-		if err == nil {
-			err = retry.Sleep(ctx, wait)
-		}
-		return false, err
+	case p.step == stop, p.step == look && r.op.Look == nil:
+		return plan{}, errors.Join(r.drives.Bar(r.op.Look != nil), r.drives.Standing())
+	case p.step == resendLate:
+		p.wait = max(p.wait, time.Until(last.Started.Add(r.engine.ServerTime)))
 	}
-	return false, nil
+	return p, retry.Allow(ctx, p.wait)
 }
 
-// begin makes the start of an attempt durable. Should another process have been
-// faster, it is waited for.
+// begin makes the start of an attempt durable.
 func (r *run) begin(ctx context.Context) error {
 	if !r.recording() {
 		return nil
 	}
-	err := r.drives.Begin(ctx)
-	if errors.Is(err, ErrWindowClosed) {
-		return errors.Join(err, r.drives.Bar(r.op.Look != nil))
+	return r.drives.Begin(ctx)
+}
+
+// bar records that nothing may be sent any more, for the reason given, which it
+// returns. What is left of the operation is to be found out.
+func (r *run) bar(reason error) error {
+	if !r.recording() {
+		return reason
 	}
-	return err
+	return errors.Join(reason, r.drives.Bar(r.op.Look != nil))
 }
 
 // record makes an attempt's outcome durable, and what follows from it.
-func (r *run) record(v retry.Verdict, p plan) error {
+func (r *run) record(p plan) error {
 	if !r.recording() {
 		return nil
 	}
@@ -146,33 +132,26 @@ func (r *run) record(v retry.Verdict, p plan) error {
 	if date, err := http.ParseTime(r.Answer.Header.Get("Date")); err == nil {
 		e.ServerOffset = new(date.Sub(r.Answer.Received))
 	}
-	if v.Outcome == retry.Succeeded {
+	if r.done {
 		e.Result, e.Target = r.result(r.Answer.Body), r.target()
 	}
 	return r.drives.End(e)
 }
 
-// unrecorded is the end of a run whose ledger could not be written. A success is
-// the caller's all the same.
-func (r *run) unrecorded(ctx context.Context, v retry.Verdict, err error) error {
-	if v.Outcome == retry.Succeeded {
-		return err
-	}
-	return r.fail(ctx, err)
-}
-
+// recordFound makes it durable that a look found the effect.
 func (r *run) recordFound() error {
 	if !r.recording() {
 		return nil
 	}
 	err := r.drives.Found(r.result(r.op.Render()), r.target())
 	if errors.Is(err, ledger.ErrTargetTaken) {
-		r.Adopted = false
+		r.Adopted, r.done = false, false
 		return ErrAmbiguous // what was found is another operation's
 	}
 	return err
 }
 
+// recordAbsent makes it durable that a look found nothing, and what follows.
 func (r *run) recordAbsent(next plan) error {
 	if !r.recording() {
 		return nil
