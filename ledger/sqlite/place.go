@@ -87,8 +87,12 @@ func resolve(path string) (string, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return real, err
 	}
-	if _, err := os.Lstat(path); err == nil {
+	switch info, err := os.Lstat(path); {
+	case err != nil:
+	case info.Mode()&fs.ModeSymlink != 0:
 		return "", fmt.Errorf("%s is a link to nothing", path)
+	default: // another process has made it since
+		return filepath.EvalSymlinks(path)
 	}
 	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
 	return filepath.Join(dir, filepath.Base(path)), err
