@@ -45,6 +45,13 @@ func (k *keeper) drop(d *Drive) {
 	delete(k.held, d.op.ID)
 }
 
+// until is when the lease of a drive ends; 0 when it is lost.
+func (k *keeper) until(d *Drive) int64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.held[d.op.ID].until
+}
+
 func (k *keeper) every() time.Duration { return k.ledger.lease / 3 }
 
 // beat renews what has lived for a third of its lease.

@@ -66,7 +66,9 @@ func (d *Drive) begin(ctx context.Context, tx store.Tx) (row store.Operation, a 
 	if d.isNew {
 		event.From, event.What = "", string(CauseRecorded)
 		row.Lease = lease
-		err = tx.Insert(ctx, &row)
+		if err = tx.Insert(ctx, &row); errors.Is(err, store.ErrExists) {
+			err = d.taken(ctx, tx)
+		}
 	} else {
 		err = tx.Update(ctx, &row, lease)
 		row.Lease = lease
@@ -78,6 +80,30 @@ func (d *Drive) begin(ctx context.Context, tx store.Tx) (row store.Operation, a 
 		err = tx.Append(ctx, &event)
 	}
 	return row, a, err
+}
+
+// taken says what a new row met: its intent, begun by another process, or
+// another intent that has its key.
+func (d *Drive) taken(ctx context.Context, tx store.Tx) error {
+	switch other, err := tx.ByKey(ctx, d.op.API, d.op.Key); {
+	case errors.Is(err, store.ErrNotFound):
+		return store.ErrExists
+	case err != nil:
+		return err
+	case other.Intent != d.op.Intent:
+		return &MismatchError{OperationID: other.ID, Fields: []Difference{{"(intent)", Changed}}}
+	}
+	return store.ErrExists
+}
+
+// Held returns [ErrLeaseLost] when the lease has run out since [Drive.Begin]: its
+// commit took too long, or this process stood still. Another may have taken over
+// by now, so nothing may be sent.
+func (d *Drive) Held() error {
+	if d.ledger.keeper.until(d) <= d.ledger.store.Now() {
+		return ErrLeaseLost
+	}
+	return nil
 }
 
 // nextLease is this process's, for as long as a lease lasts from a moment on.

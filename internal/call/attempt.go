@@ -2,6 +2,7 @@ package call
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/botix-pro/sdk-go/internal/rest"
@@ -48,10 +49,10 @@ func (r *run) exchange(ctx context.Context, limit time.Duration, unresolved bool
 		ctx = r.engine.Hooks.AttemptStart(ctx, r.op, a.Number)
 	}
 	r.Reading = Reading{}
-	if err := ctx.Err(); err != nil { // nothing leaves, and a transport would not say so
+	if err := errors.Join(ctx.Err(), r.held()); err != nil { // nothing leaves, and a transport would not say so
 		now := time.Now()
 		r.Answer = rest.Answer{Sent: now, Received: now}
-		v := retry.Verdict{Outcome: retry.NotSent, Rule: "not begun"}
+		v := retry.Verdict{Outcome: retry.NotSent, Rule: "not begun", Again: ctx.Err() == nil}
 		r.note(a, v, err)
 		return v
 	}

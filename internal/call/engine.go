@@ -94,7 +94,8 @@ func (r *run) drive(ctx context.Context) error {
 		if err == nil {
 			p, err = r.attempt(ctx)
 		}
-		if errors.Is(err, ledger.ErrInProgress) { // another process was faster
+		if errors.Is(err, ledger.ErrInProgress) || errors.Is(err, ledger.ErrLeaseLost) {
+			// Another process was faster, or took over. It is waited for.
 			p, err = r.open(ctx)
 		}
 	}

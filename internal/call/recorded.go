@@ -35,6 +35,7 @@ func (r *run) open(ctx context.Context) (plan, error) {
 		return plan{}, err
 	}
 	r.drives = d
+	r.Adopted = false
 	r.takeOver()
 	if result, ok := d.Repeat(); ok {
 		return plan{step: stop}, r.repeat(result)
@@ -101,6 +102,14 @@ func (r *run) begin(ctx context.Context) error {
 		return nil
 	}
 	return r.drives.Begin(ctx)
+}
+
+// held is an error when the right to send was lost since the attempt began.
+func (r *run) held() error {
+	if !r.recording() {
+		return nil
+	}
+	return r.drives.Held()
 }
 
 // bar records that nothing may be sent any more, for the reason given, which it
