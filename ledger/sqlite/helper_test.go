@@ -48,6 +48,15 @@ type helper struct {
 
 func startHelper(t testing.TB, name string, args ...string) *helper {
 	t.Helper()
+	h := prepareHelper(t, name, args...)
+	if err := h.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func prepareHelper(t testing.TB, name string, args ...string) *helper {
+	t.Helper()
 	h := &helper{cmd: exec.Command(os.Args[0], args...)}
 	h.cmd.Env = append(os.Environ(), helperVariable+"="+name)
 	h.cmd.Stderr = &h.stderr
@@ -56,21 +65,13 @@ func startHelper(t testing.TB, name string, args ...string) *helper {
 		t.Fatal(err)
 	}
 	h.lines = bufio.NewScanner(out)
-	h.start(t)
-	return h
-}
-
-func (h *helper) start(t testing.TB) {
-	t.Helper()
-	if err := h.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() {
-		if h.cmd.ProcessState == nil { // the test ended early
+		if h.cmd.Process != nil && h.cmd.ProcessState == nil { // the test ended early
 			_ = h.cmd.Process.Kill()
 			_ = h.cmd.Wait()
 		}
 	})
+	return h
 }
 
 // line returns the next line of output, "" at its end.

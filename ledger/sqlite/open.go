@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -40,13 +41,10 @@ func newConfig(opts []StoreOption) config {
 	return c
 }
 
-// maxReaders is how many reads run at once; more wait.
-const maxReaders = 4
-
 // database is a store in a SQLite file.
 type database struct {
 	writer  *writer
-	readers *sql.DB
+	readers *readers
 	handle  *sql.DB // where transactions of the caller's own come from
 	markMu  sync.Mutex
 	mark    *sql.Stmt // tells them from others, see Within
@@ -100,7 +98,7 @@ func open(ctx context.Context, path string, handle *sql.DB, c config) (*database
 	}
 	w.fair.always = handle != nil
 	d.writer = w
-	if err := d.openPools(ctx, path, c); err != nil {
+	if err := d.openOthers(ctx, path, c); err != nil {
 		return nil, errors.Join(err, d.closeAll())
 	}
 	d.close = sync.OnceValue(d.closeAll)
@@ -168,29 +166,46 @@ func (w *writer) tryStart(ctx context.Context) error {
 		}
 	}
 	defer w.kept.forget() // the statements of migrations are not needed again
-	return migrate(w.kept, migrations())
+	if err := migrate(w.kept, migrations()); err != nil {
+		return err
+	}
+	return refuseReadOnly(w.kept.conn)
 }
 
-// openPools opens the handles for readers and for the caller, and checks a
-// connection of the first.
-func (d *database) openPools(ctx context.Context, path string, c config) error {
-	readers, err := connect(path, c.vfs, reading)
+// refuseReadOnly fails for a file that SQLite could only open for reading, of
+// which it tells at the first write.
+func refuseReadOnly(conn driver.Conn) error {
+	readOnly, err := conn.(interface {
+		IsReadOnly(schema string) (bool, error)
+	}).IsReadOnly("main")
+	if err == nil && readOnly {
+		err = &store.UnavailableError{Reason: "read-only", Err: errors.New("the file or its folder may not be written")}
+	}
+	return err
+}
+
+// openOthers prepares the connections of readers, of which it tries one, and the
+// handle for the caller.
+func (d *database) openOthers(ctx context.Context, path string, c config) error {
+	forReading, err := connect(path, c.vfs, reading)
 	if err != nil {
 		return err
 	}
-	d.readers = sql.OpenDB(readers)
-	d.readers.SetMaxOpenConns(maxReaders)
-	d.readers.SetMaxIdleConns(maxReaders)
-	if err := d.readers.PingContext(ctx); err != nil {
+	d.readers = newReaders(forReading)
+	first, err := d.readers.take(ctx)
+	if err != nil {
 		return openError(err)
 	}
-	if d.handle == nil {
-		handle, err := connect(path, c.vfs, lending)
-		if err != nil {
-			return err
-		}
-		d.handle = sql.OpenDB(handle)
+	<-d.readers.slots
+	d.readers.idle = append(d.readers.idle, first)
+	if d.handle != nil {
+		return nil
 	}
+	forCaller, err := connect(path, c.vfs, lending)
+	if err != nil {
+		return err
+	}
+	d.handle = sql.OpenDB(forCaller)
 	return nil
 }
 
@@ -215,7 +230,7 @@ func (d *database) closeAll() error {
 		<-d.writer.ended
 	}
 	if d.readers != nil {
-		errs = append(errs, d.readers.Close())
+		errs = append(errs, d.readers.close())
 	}
 	if d.mark != nil {
 		errs = append(errs, d.mark.Close())

@@ -75,7 +75,19 @@ func TestF047PragmasOnEveryConnection(t *testing.T) {
 		}
 	}
 	check("handle", d.Handle(), 8, lending)
-	check("readers", d.readers, maxReaders, reading)
+	for range 2 * maxReaders {
+		k, err := d.readers.take(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := checkPragmas(k.conn, reading.pragmas()); err != nil {
+			t.Errorf("reader: %v", err)
+		}
+		if err := k.close(); err != nil { // the next one is new
+			t.Error(err)
+		}
+		<-d.readers.slots
+	}
 	if err := checkPragmas(d.writer.kept.conn, writing.pragmas()); err != nil {
 		t.Errorf("writer: %v", err)
 	}

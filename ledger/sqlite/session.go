@@ -16,18 +16,19 @@ type session interface {
 	query(ctx context.Context, query string, args []any, row func(v []any) error) error
 }
 
-// kept is the writer's own connection, below database/sql: one connection for
-// one goroutine needs no pool, and its statements stay prepared.
-//
-// Its statements run under no context. The driver answers the end of a context
-// by interrupting the statement, and SQLite answers an interrupted write by
-// rolling the whole transaction back.
+// kept is a connection for one goroutine at a time, below database/sql: its
+// statements stay prepared.
 type kept struct {
 	conn  driver.Conn
 	stmts map[string]driver.Stmt
-	args  []driver.NamedValue
-	row   []driver.Value
-	out   []any
+	// heed lets statements end with their context. The driver does that by
+	// interrupting them, and SQLite answers an interrupted write by rolling the
+	// whole transaction back: so it is for readers only.
+	heed bool
+
+	args []driver.NamedValue
+	row  []driver.Value
+	out  []any
 }
 
 func keep(conn driver.Conn) *kept { return &kept{conn: conn, stmts: make(map[string]driver.Stmt)} }
@@ -57,6 +58,13 @@ func (k *kept) stmt(query string) (driver.Stmt, error) {
 	return stmt, nil
 }
 
+func (k *kept) context(ctx context.Context) context.Context {
+	if k.heed {
+		return ctx
+	}
+	return context.Background()
+}
+
 func (k *kept) bind(args []any) []driver.NamedValue {
 	k.args = k.args[:0]
 	for i, arg := range args {
@@ -65,24 +73,24 @@ func (k *kept) bind(args []any) []driver.NamedValue {
 	return k.args
 }
 
-func (k *kept) exec(_ context.Context, query string, args []any) (int64, error) {
+func (k *kept) exec(ctx context.Context, query string, args []any) (int64, error) {
 	stmt, err := k.stmt(query)
 	if err != nil {
 		return 0, err
 	}
-	result, err := stmt.(driver.StmtExecContext).ExecContext(context.Background(), k.bind(args))
+	result, err := stmt.(driver.StmtExecContext).ExecContext(k.context(ctx), k.bind(args))
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected()
 }
 
-func (k *kept) query(_ context.Context, query string, args []any, row func([]any) error) (err error) {
+func (k *kept) query(ctx context.Context, query string, args []any, row func([]any) error) (err error) {
 	stmt, err := k.stmt(query)
 	if err != nil {
 		return err
 	}
-	rows, err := stmt.(driver.StmtQueryContext).QueryContext(context.Background(), k.bind(args))
+	rows, err := stmt.(driver.StmtQueryContext).QueryContext(k.context(ctx), k.bind(args))
 	if err != nil {
 		return err
 	}
@@ -115,7 +123,7 @@ func grow[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// lent is a transaction of database/sql: a reader's, or the caller's own.
+// lent is a transaction of the caller's own.
 type lent struct{ tx *sql.Tx }
 
 func (l lent) exec(ctx context.Context, query string, args []any) (int64, error) {
