@@ -30,6 +30,7 @@ var rows = []row{
 	{pkg: "internal/canonical"},
 	{pkg: "ledger/internal/store"},
 	{pkg: "ledger/internal/storetest", ours: []string{"ledger/internal/store"}},
+	{pkg: "ledger/internal/crash"}, // tests only, of everything from the client to the file
 	{pkg: "ledger", ours: []string{"retry", "internal/canonical", "ledger/internal/store"}},
 	{pkg: "ledger/sqlite", ours: []string{"ledger", "ledger/internal/store"}, outside: []string{sqlite}},
 

@@ -4,6 +4,7 @@ package crash_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -40,13 +41,13 @@ const namespace = "crash"
 // order is what the test asks a helper to do.
 type order struct {
 	ID int    // of the order; the answer has it
-	Do string // call, load, age; or go, for a call that has paused
+	Do string // call, load, resume, age; or go, for a call that has paused
 
 	File, URL, APIKey string
 	Operation         string // messagesSend, contactsCreate, contactsUpdate, webhooksCreate
 	N                 int    // which intent
 	Contact           int64
-	Other             bool // another payload
+	Version           string // of the intent, where it is not to be that of N
 
 	Callers  int // how many goroutines call; default 1
 	KillAt   string
@@ -54,11 +55,11 @@ type order struct {
 	FailFrom int
 	Refused  bool // no connection can be made
 
-	ServerTime, AttemptTimeout, Timeout time.Duration // default see settings
+	ServerTime, AttemptTimeout, Timeout time.Duration // default below
 	Attempts                            int
 
 	Age  time.Duration // Do age: how long ago everything in the file is to have happened
-	Span int           // Do load: how many intents from N on are called for
+	Span int           // Do load and resume: how many intents from N on are called for
 }
 
 // report is a helper's answer.
@@ -71,6 +72,7 @@ type report struct {
 	Called        []outcome
 	Err           string // why the order could not be followed
 	Done          int    // Do load: calls that were answered
+	Rows          []*row // Do resume: how each intent stands
 }
 
 // outcome is what a caller got.
@@ -148,6 +150,8 @@ func (h *helping) follow(o order) report {
 		return h.call(o)
 	case "load":
 		return h.load(o)
+	case "resume":
+		return h.resume(o)
 	case "age":
 		return report{Err: text(age(o.File, o.Age))}
 	}
@@ -200,20 +204,11 @@ func (o order) open(ctx context.Context, p *probe, more ...ledger.Option) (c *bo
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	first := func(a, b time.Duration) time.Duration {
-		if a != 0 {
-			return a
-		}
-		return b
-	}
-	attempts := max(o.Attempts, 3)
-	if o.Attempts > 0 {
-		attempts = o.Attempts
-	}
+	attempts := cmp.Or(o.Attempts, 3)
 	c, err = botix.New(o.APIKey,
 		botix.WithBaseURL(o.URL), botix.WithLedger(led),
 		botix.WithHTTPClient(&http.Client{Transport: newTransport(p, o.Refused)}), botix.WithHooks(p.hooks()),
-		botix.WithAttemptTimeout(first(o.AttemptTimeout, attemptTimeout)), botix.WithServerTime(first(o.ServerTime, serverTime)),
+		botix.WithAttemptTimeout(cmp.Or(o.AttemptTimeout, attemptTimeout)), botix.WithServerTime(cmp.Or(o.ServerTime, serverTime)),
 		botix.WithTimeout(0), botix.WithRetryBudget(nil),
 		botix.WithRetry(retry.Policy{MaxAttempts: attempts, MaxUnsent: attempts, Base: 5 * time.Millisecond, Cap: 30 * time.Second}),
 	)
@@ -289,7 +284,7 @@ func (o order) row(ctx context.Context, s store.Store) (*row, error) {
 }
 
 func (o order) intent() ledger.Intent {
-	return ledger.Intent{Customer: "shop-customer-7", Action: o.Operation, Version: "order-" + strconv.Itoa(o.N)}
+	return ledger.Intent{Customer: "shop-customer-7", Action: o.Operation, Version: cmp.Or(o.Version, "order-"+strconv.Itoa(o.N))}
 }
 
 // perform makes the call and takes apart what came of it.
@@ -318,9 +313,6 @@ func (o order) perform(ctx context.Context, c *botix.Client) outcome {
 // intent's number.
 func (o order) send(ctx context.Context, c *botix.Client, opts ...botix.CallOption) (id int64, secret string, err error) {
 	what := o.mark()
-	if o.Other {
-		what += "-other"
-	}
 	switch o.Operation {
 	case "messagesSend":
 		m, err := c.Messages.Send(ctx, botix.SendMessage{ContactID: botix.ContactID(o.Contact), Content: what}, opts...)
@@ -409,6 +401,44 @@ func (h *helping) load(o order) report {
 	r := report{}
 	for _, n := range answered {
 		r.Done += n
+	}
+	c.Close()
+	r.Err = text(led.Close())
+	return r
+}
+
+// resume calls for each of many intents once, from 32 goroutines.
+func (h *helping) resume(o order) (r report) {
+	ctx := context.Background()
+	c, led, s, err := o.open(ctx, &probe{})
+	if err != nil {
+		return report{Err: err.Error()}
+	}
+	r.Rows, r.Called = make([]*row, o.Span), make([]outcome, o.Span)
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range 32 {
+		wg.Go(func() {
+			for i := range next {
+				call := o
+				call.N += i
+				call.Operation = mixture[call.N%len(mixture)]
+				r.Called[i] = call.perform(ctx, c)
+			}
+		})
+	}
+	for i := range o.Span {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	for i := range r.Rows {
+		call := o
+		call.N += i
+		call.Operation = mixture[call.N%len(mixture)]
+		if r.Rows[i], err = call.row(ctx, s); err != nil {
+			return report{Err: err.Error()}
+		}
 	}
 	c.Close()
 	r.Err = text(led.Close())

@@ -155,7 +155,8 @@ type stage struct {
 	*botixtest.Server
 	dir     string
 	contact int64
-	decided chan struct{} // a token for each request whose answer is decided
+	here    chan struct{} // a token for each request that has arrived
+	decided chan struct{} // and for each whose answer is decided
 
 	mu      sync.Mutex
 	secrets []string
@@ -177,7 +178,7 @@ func newStage(t testing.TB, cfg botixtest.Config) *stage {
 }
 
 func openStage(dir string, cfg botixtest.Config) (*stage, error) {
-	s := &stage{dir: dir, decided: make(chan struct{}, 1<<20)}
+	s := &stage{dir: dir, here: make(chan struct{}, 1<<20), decided: make(chan struct{}, 1<<20)}
 	if cfg.PerMinute == 0 {
 		cfg.PerMinute, cfg.PerDay = botixtest.Unlimited, botixtest.Unlimited
 	}
@@ -186,6 +187,10 @@ func openStage(dir string, cfg botixtest.Config) (*stage, error) {
 	if s.Server, err = botixtest.Start(cfg); err != nil {
 		return nil, err
 	}
+	s.Script(botixtest.On("*").When(func(botixtest.Call) bool {
+		s.here <- struct{}{}
+		return false
+	}).Do(botixtest.Unharmed()))
 	s.contact = s.AddContact(botixtest.Contact{FirstName: "Анна", LastChannel: "telegram"})
 	return s, nil
 }
@@ -200,13 +205,17 @@ func (s *stage) order(operation string, n int) order {
 	}
 }
 
-// settled waits until the sandbox has decided about n requests.
-func (s *stage) settled(n int) error {
+// arrived waits until n requests have reached the sandbox, and settled until it
+// has decided about them.
+func (s *stage) arrived(n int) error { return s.wait(n, s.here) }
+func (s *stage) settled(n int) error { return s.wait(n, s.decided) }
+
+func (s *stage) wait(n int, tokens <-chan struct{}) error {
 	limit := time.NewTimer(20 * time.Second)
 	defer limit.Stop()
 	for range n {
 		select {
-		case <-s.decided:
+		case <-tokens:
 		case <-limit.C:
 			return fmt.Errorf("the sandbox saw %d requests, want %d", len(s.Journal().Calls()), n)
 		}

@@ -1,0 +1,9 @@
+//go:build unix && race
+
+package crash_test
+
+// The detector makes each process start several times slower, and finds what it
+// can find in few of them.
+func thin() int { return 24 }
+
+func scale(n int) int { return n / 10 }
