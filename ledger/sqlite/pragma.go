@@ -26,6 +26,9 @@ const (
 	checkpointPages = 2000
 	// walLimit is what the WAL is cut to once it has been moved.
 	walLimit = 16 << 20
+	// writerCache is how much of the database the writer keeps in memory at most,
+	// in KiB: keys that do not grow with time are all over their index.
+	writerCache = 32 << 10
 	// busyTimeout bounds the wait for a lock of connections that wait inside
 	// SQLite, which are those of readers and of the caller. The writer waits by
 	// itself, see writer.begin.
@@ -49,10 +52,11 @@ var everyConnection = []pragma{
 type role struct {
 	busyTimeout time.Duration
 	readOnly    bool
+	cacheKiB    int // 0: SQLite's default
 }
 
 var (
-	writing = role{}
+	writing = role{cacheKiB: writerCache}
 	reading = role{busyTimeout: busyTimeout, readOnly: true}
 	lending = role{busyTimeout: busyTimeout}
 )
@@ -60,6 +64,9 @@ var (
 func (r role) pragmas() []pragma {
 	ms := r.busyTimeout.Milliseconds()
 	all := append([]pragma{{"busy_timeout", fmt.Sprint(ms), ms}}, everyConnection...)
+	if r.cacheKiB > 0 {
+		all = append(all, pragma{"cache_size", fmt.Sprint(-r.cacheKiB), int64(-r.cacheKiB)})
+	}
 	if r.readOnly {
 		all = append(all, pragma{"query_only", "1", int64(1)})
 	}

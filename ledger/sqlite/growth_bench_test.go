@@ -1,0 +1,113 @@
+package sqlite
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"flag"
+	mathrand "math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/botix-pro/sdk-go/ledger/internal/store"
+)
+
+var growTo = flag.Int("rows", 30_000, "how many operations BenchmarkGrowth fills a ledger with; 1000000 takes minutes")
+
+// BenchmarkGrowth compares a ledger with many rows to one with 10,000: what an
+// operation costs, in batches so that it is not the disk that is measured, and
+// what finding one by its key costs. Once with keys that grow with time, as
+// those that the ledger makes, and once with a caller's random ones.
+func BenchmarkGrowth(b *testing.B) {
+	b.Run("ordered keys", func(b *testing.B) { growth(b, func(string) string { return "" }) })
+	b.Run("random keys", func(b *testing.B) {
+		growth(b, func(string) string {
+			var key [16]byte
+			_, _ = rand.Read(key[:]) // never fails
+			return hex.EncodeToString(key[:])
+		})
+	})
+}
+
+func growth(b *testing.B, keyOf func(id string) string) {
+	path := filepath.Join(b.TempDir(), "ops.db")
+	s := openAt(b, path)
+	var keys []string
+	rows := 0
+	// add writes begun and finished operations, 500 a transaction, and returns
+	// the time that one takes.
+	add := func(n int) time.Duration {
+		begin := time.Now()
+		for range n / 500 {
+			units := make([]func(store.Tx) error, 0, 1000)
+			for range 500 {
+				op, a := benchOperation(benchNumber.Add(1))
+				if key := keyOf(op.ID); key != "" {
+					op.Key = key
+				}
+				if mathrand.IntN(50) == 0 {
+					keys = append(keys, op.Key)
+				}
+				units = append(units, beginUnit(op, a), finishUnit(op, a))
+			}
+			all := func(units []func(store.Tx) error) func(store.Tx) error {
+				return func(tx store.Tx) error {
+					for _, unit := range units {
+						if err := unit(tx); err != nil {
+							return err
+						}
+					}
+					return nil
+				}
+			}
+			if err := s.Write(b.Context(), all(units)); err != nil {
+				b.Fatal(err)
+			}
+		}
+		rows += n
+		return time.Since(begin) / time.Duration(n)
+	}
+	lookUp := func() time.Duration {
+		const n = 500
+		begin := time.Now()
+		err := s.Read(b.Context(), func(tx store.Tx) error {
+			for range n {
+				if _, err := tx.ByKey(context.Background(), "botix", keys[mathrand.IntN(len(keys))]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		return time.Since(begin) / n
+	}
+	median := func(f func() time.Duration) float64 {
+		var all []time.Duration
+		for range 7 {
+			all = append(all, f())
+		}
+		slices.Sort(all)
+		return float64(all[3].Nanoseconds()) / 1000
+	}
+	for b.Loop() {
+		add(7_000)
+		costFew, findFew := median(func() time.Duration { return add(1000) }), median(lookUp)
+		for rows < *growTo {
+			add(5_000)
+		}
+		costMany, findMany := median(func() time.Duration { return add(1000) }), median(lookUp)
+		b.ReportMetric(costMany, "µs/operation")
+		b.ReportMetric(costMany/costFew, "x-cost")
+		b.ReportMetric(findMany, "µs/look-up")
+		b.ReportMetric(findMany/findFew, "x-look-up")
+	}
+	if info, err := os.Stat(path); err == nil {
+		b.ReportMetric(float64(info.Size())/float64(rows), "bytes/operation")
+	}
+	b.ReportMetric(0, "ns/op")
+}
