@@ -106,10 +106,6 @@ func itemError(index int, code *Code, message *string) error {
 	return e
 }
 
-// chunkOptions gives the options of a call to one of the requests it is split
-// into, number n of all.
-func chunkOptions(opts []CallOption, n, all int) []CallOption { return withChunkKey(opts, n, all) }
-
 var errNoRow = errors.New("botix: the answer does not say what became of the item")
 
 // inChunks sends items in requests of at most size, one after the other so that
@@ -117,9 +113,10 @@ var errNoRow = errors.New("botix: the answer does not say what became of the ite
 // wrong with them, or what it finds itself, before the first one. send returns a
 // row for each item the answer speaks of, whose Index counts within the request.
 //
-// A request that was answered, well or not, does not stop the ones after it. One
-// that did not leave does, since neither would they; so do two in a row without
-// a readable answer, since each further one is a request of unknown outcome more.
+// A request that was done or rejected does not stop the ones after it. One that
+// did not leave, or was refused for the key's or a limit's sake, does, since the
+// others would fare alike; so do two in a row without a readable answer, since
+// each further one is a request of unknown outcome more.
 func inChunks[In, T any](ctx context.Context, in *checker, field string, items []In, size int, opts []CallOption,
 	send func(context.Context, []In, []CallOption) ([]Item[T], error)) (*Report[T], error) {
 	all := (len(items) + size - 1) / size
@@ -128,7 +125,7 @@ func inChunks[In, T any](ctx context.Context, in *checker, field string, items [
 		return nil, in.err
 	}
 	// The last request has the longest key.
-	if _, err := callOptions(in.operation, chunkOptions(opts, all, all)); err != nil {
+	if _, err := callOptions(in.operation, withChunkKey(opts, all, all)); err != nil {
 		return nil, err
 	}
 	report := &Report[T]{Items: make([]Item[T], len(items))}
@@ -139,7 +136,7 @@ func inChunks[In, T any](ctx context.Context, in *checker, field string, items [
 	silences := 0
 	for n := range all {
 		first, end := n*size, min((n+1)*size, len(items))
-		rows, err := send(ctx, items[first:end], chunkOptions(opts, n+1, all))
+		rows, err := send(ctx, items[first:end], withChunkKey(opts, n+1, all))
 		settle(report.Items[first:end], rows, err)
 		if err == nil {
 			silences = 0

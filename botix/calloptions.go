@@ -67,6 +67,20 @@ func WithHonouredKey(retention time.Duration) CallOption {
 	return func(c *callConfig) { c.class, c.retention = call.HonoursKeys, retention }
 }
 
+// forCall refuses options that the call cannot honour.
+func (c *Client) forCall(ep *call.Endpoint, opts []CallOption) (callConfig, error) {
+	cfg, err := callOptions(ep.Name, opts)
+	switch {
+	case err != nil || cfg.intent == (ledger.Intent{}):
+		return cfg, err
+	case !ep.Mutates():
+		return cfg, &InputError{ep.Name, "intent", "is for calls that change something"}
+	case c.engine.Ledger == nil:
+		return cfg, &InputError{ep.Name, "intent", "needs a client with a ledger"}
+	}
+	return cfg, nil
+}
+
 func callOptions(operation string, opts []CallOption) (callConfig, error) {
 	if len(opts) == 0 {
 		return callConfig{}, nil
@@ -105,6 +119,9 @@ func withChunkKey(opts []CallOption, n, of int) []CallOption {
 		return opts
 	}
 	own := func(c *callConfig) {
+		if c.intent.Check() == nil {
+			c.intent.Version = fmt.Sprintf("%s/%d.%d", c.intent.Version, n, of)
+		}
 		// A key that cannot be sent stays what it is, to be refused: with a
 		// suffix an empty one would be a key, and the same for every caller.
 		if c.keySet && keyProblem(c.key) == "" {

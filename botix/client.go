@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"strings"
 	"time"
 
@@ -43,9 +42,9 @@ type Client struct {
 // New returns a client for apiKey ("btx_live_…"). It checks everything it is
 // given and sends nothing.
 //
-// Where operations are recorded has to be said: without an option for it New
-// fails, so that nobody loses operations without knowing. This version offers
-// [WithoutLedger].
+// Where operations are recorded has to be said, by [WithLedger] or
+// [WithoutLedger]: without either New fails, so that nobody loses operations
+// without knowing.
 func New(apiKey string, opts ...Option) (*Client, error) {
 	cfg := defaults()
 	for _, opt := range opts {
@@ -68,10 +67,6 @@ func New(apiKey string, opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("botix: New: %w", err)
 	}
-	httpClient := cfg.httpClient
-	if httpClient == nil {
-		httpClient = &http.Client{Transport: rest.NewTransport(cfg.http2)}
-	}
 	serverTime := cfg.serverTime
 	if serverTime == 0 {
 		serverTime = cfg.attemptTimeout
@@ -84,9 +79,9 @@ func New(apiKey string, opts ...Option) (*Client, error) {
 		notices: board{every: cfg.noticeEvery, log: cfg.log, tell: cfg.onNotice},
 	}
 	c.engine = &call.Engine{
-		API: "botix", Credential: credential(apiKey), Ledger: cfg.ledger,
+		API: "botix", Credential: credential(apiKey), Ledger: cfg.ledgers[0],
 		HTTP: rest.New(rest.Config{
-			Base: base, HTTP: httpClient, MaxBytes: cfg.maxBytes,
+			Base: base, HTTP: cfg.httpClient, HTTP2: cfg.http2, MaxBytes: cfg.maxBytes,
 			UserAgent: userAgent(cfg.appInfo), Bearer: apiKey,
 		}),
 		Policy:         cfg.policy.WithDefaults(),
@@ -111,8 +106,8 @@ func New(apiKey string, opts ...Option) (*Client, error) {
 	return c, nil
 }
 
-// Close closes idle connections. A client holds nothing else; calls under way
-// go on.
+// Close closes idle connections, unless [WithHTTPClient] brought them: others may
+// use those. A client holds nothing else; calls under way go on.
 func (c *Client) Close() { c.engine.HTTP.CloseIdle() }
 
 // RateLimit returns the rate limit as the latest answers stated it.

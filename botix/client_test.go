@@ -14,6 +14,7 @@ import (
 
 	"github.com/botix-pro/sdk-go/botix"
 	"github.com/botix-pro/sdk-go/botix/botixtest"
+	"github.com/botix-pro/sdk-go/ledger"
 	"github.com/botix-pro/sdk-go/retry"
 )
 
@@ -43,6 +44,9 @@ func TestNewRefuses(t *testing.T) {
 		"no room for answers":      {key, []botix.Option{without, botix.WithMaxResponseBytes(0)}, "positive"},
 		"nil logger":               {key, []botix.Option{without, botix.WithLogger(nil)}, "nil"},
 		"app name with a break":    {key, []botix.Option{without, botix.WithUserAgent("shop\r\nX: y")}, "header"},
+		"two words on recording":   {key, []botix.Option{without, botix.WithLedger(new(ledger.Ledger))}, "more than once"},
+		"nil ledger":               {key, []botix.Option{botix.WithLedger(nil)}, "WithLedger"},
+		"HTTP/2 of a given client": {key, []botix.Option{without, botix.WithHTTP2(), botix.WithHTTPClient(&http.Client{})}, "WithHTTPClient"},
 		"negative attempts":        {key, []botix.Option{without, botix.WithRetry(retry.Policy{MaxAttempts: -1})}, "negative"},
 		"negative reserve":         {key, []botix.Option{without, botix.WithPace(retry.Pace{Reserve: -7})}, "negative"},
 	} {
@@ -360,6 +364,94 @@ func TestBatchPriority(t *testing.T) {
 		}
 		if place > 4 {
 			s.Errorf("the interactive call was number %d, want it to overtake the batch", place)
+		}
+	})
+}
+
+// Two texts that differ in their channel only are two messages: a look must not
+// take the one that is missing for both.
+func TestALookTellsChannelsApart(t *testing.T) {
+	inBubble(t, botixtest.Config{}, nil, func(s *sandbox) {
+		id := s.contact("Анна")
+		s.srv.Script(botixtest.On("messagesBulkSend").Nth(1).Do(
+			botixtest.FailItems("CHANNEL_NOT_CONNECTED", 1), botixtest.Status(502).AfterWork()))
+		_, err := s.client.Messages.BulkSend(s.Context(), []botix.SendMessage{
+			{ContactID: id, Channel: botix.ChannelTelegram, Content: "x"},
+			{ContactID: id, Channel: botix.ChannelWidget, Content: "x"},
+		})
+		if !errors.Is(err, botix.ErrAmbiguous) || retry.OutcomeOf(err) != retry.Unknown {
+			s.Errorf("BulkSend = %v, want ErrAmbiguous of unknown outcome", err)
+		}
+		if n := len(s.srv.Journal().MessagesTo(int64(id))); n != 1 {
+			s.Errorf("%d messages", n)
+		}
+	})
+}
+
+// Retries of deliveries are for the channel's refusal, not for that of a key.
+func TestDeliveryRetriesLeaveOtherRefusalsAlone(t *testing.T) {
+	inBubble(t, botixtest.Config{}, nil, func(s *sandbox) {
+		s.srv.ChangeKey(s.srv.APIKey(), func(k *botixtest.Key) { k.Revoked = true })
+		var info botix.Info
+		_, err := s.client.Messages.Send(s.Context(), botix.SendMessage{ContactID: s.contact("Анна"), Content: "x"},
+			botix.WithDeliveryRetries(3), botix.WithInfo(&info))
+		if !errors.Is(err, botix.ErrKeyRevoked) || len(info.Attempts) != 1 {
+			s.Errorf("%d attempts, %v; want ErrKeyRevoked after one", len(info.Attempts), err)
+		}
+	})
+}
+
+// A call that is cancelled between its start and its send has sent nothing.
+func TestCancelledBeforeTheSend(t *testing.T) {
+	var cancel context.CancelFunc
+	opts := []botix.Option{botix.WithHooks(botix.Hooks{
+		AttemptStart: func(ctx context.Context, _ botix.AttemptStart) context.Context { cancel(); return ctx },
+	})}
+	inBubble(t, botixtest.Config{}, opts, func(s *sandbox) {
+		var ctx context.Context
+		ctx, cancel = context.WithCancel(s.Context())
+		_, err := s.client.Messages.Send(ctx, botix.SendMessage{ContactID: s.contact("Анна"), Content: "x"})
+		if !errors.Is(err, context.Canceled) || retry.OutcomeOf(err) != retry.NotSent || len(s.srv.Journal().Calls()) != 0 {
+			s.Errorf("Send = %v, %d requests; want cancelled, not sent", err, len(s.srv.Journal().Calls()))
+		}
+		if strings.Count(err.Error(), "context canceled") != 1 {
+			s.Errorf("the error repeats itself: %v", err)
+		}
+	})
+}
+
+// Clients may share a budget, and without one nothing bounds their retries but
+// the policy.
+func TestWithRetryBudget(t *testing.T) {
+	for name, tt := range map[string]struct {
+		budget *retry.Budget
+		want   int
+	}{"one retry": {retry.NewBudget(retry.BudgetConfig{Size: 1}), 3}, "none": {nil, 10}} {
+		inBubble(t, botixtest.Config{PerMinute: botixtest.Unlimited}, []botix.Option{botix.WithRetryBudget(tt.budget)}, func(s *sandbox) {
+			other := s.newClient(s.srv.APIKey(), botix.WithRetryBudget(tt.budget))
+			s.srv.Script(botixtest.On("meGet").Do(botixtest.Status(503)))
+			_, err := s.client.Me(s.Context())
+			_, again := other.Me(s.Context())
+			if n := len(s.srv.Journal().Calls()); n != tt.want {
+				s.Errorf("%s: %d requests (%v; %v), want %d", name, n, err, again, tt.want)
+			}
+		})
+	}
+}
+
+// The program hears of each notice that is logged.
+func TestWithNoticeFunc(t *testing.T) {
+	var heard []botix.Notice
+	cfg := botixtest.Config{Notice: &botixtest.Notice{Information: "trial_quota_80pct"}}
+	opts := []botix.Option{botix.WithNoticeFunc(func(n botix.Notice) { heard = append(heard, n) })}
+	inBubble(t, cfg, opts, func(s *sandbox) {
+		for range 3 {
+			if _, err := s.client.Me(s.Context()); err != nil {
+				s.Fatal(err)
+			}
+		}
+		if len(heard) != 1 || heard[0].Information != "trial_quota_80pct" || len(s.client.Notices()) != 1 {
+			s.Errorf("heard %+v, keeps %+v; want one", heard, s.client.Notices())
 		}
 	})
 }

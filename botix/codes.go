@@ -1,5 +1,7 @@
 package botix
 
+import "strings"
+
 // Code is the platform's name for what went wrong. The set is open: an answer
 // may carry a code without a constant here, and it is kept as received. Compare
 // errors with the sentinel of the same name, errors.Is(err, [ErrContactBusy]).
@@ -120,10 +122,10 @@ type codeError struct {
 	text string
 }
 
-func (e codeError) Error() string { return "botix: " + e.text + " (" + string(e.code) + ")" }
+func (e codeError) Error() string { return e.text + " (" + string(e.code) + ")" }
 
 // matches reports whether target is the sentinel of code c.
 func (c Code) matches(target error) bool {
 	sentinel, ok := target.(codeError)
-	return ok && sentinel.code == c
+	return ok && strings.EqualFold(string(sentinel.code), string(c))
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/botix-pro/sdk-go/internal/call"
@@ -45,10 +46,8 @@ func (c *Client) Do(ctx context.Context, r Request, out any, opts ...CallOption)
 		return &InputError{operation, "path", err.Error()}
 	}
 	for name, values := range r.Query {
-		for _, v := range append(values, name) {
-			if !utf8.ValidString(v) {
-				return &InputError{operation, "query", "is not valid UTF-8"}
-			}
+		if !utf8.ValidString(name) || slices.ContainsFunc(values, func(v string) bool { return !utf8.ValidString(v) }) {
+			return &InputError{operation, "query", "is not valid UTF-8"}
 		}
 	}
 	if r.Method == http.MethodGet && r.Body != nil {
@@ -58,9 +57,13 @@ func (c *Client) Do(ctx context.Context, r Request, out any, opts ...CallOption)
 	if err != nil {
 		return err
 	}
+	ep := row(r.Method, path, cfg)
+	if cfg, err = c.forCall(ep, opts); err != nil {
+		return err
+	}
 	env := rawEnvelope{out: out}
 	op := &call.Operation{
-		Endpoint: row(r.Method, path, cfg),
+		Endpoint: ep,
 		Request:  rest.Request{Path: path, Query: r.Query.Encode()},
 		Read:     env.read,
 	}

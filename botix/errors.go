@@ -1,7 +1,6 @@
 package botix
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -29,11 +28,11 @@ type Error struct {
 
 	// What the last answer said. Status is 0 when none came.
 	Status    int
-	Code      Code            // verbatim; codes without a constant are possible
-	Message   string          // the platform's text; may hold personal data
-	Details   json.RawMessage // what it adds; may hold personal data
-	RequestID string          // for the platform's support
-	Snippet   string          // the beginning of an answer that is not the API's, at most 200 bytes
+	Code      Code    // verbatim; codes without a constant are possible
+	Message   string  // the platform's text; may hold personal data
+	Details   RawJSON // what it adds; may hold personal data
+	RequestID string  // for the platform's support
+	Snippet   string  // the beginning of an answer that is not the API's, at most 200 bytes
 
 	Attempts []retry.Attempt
 
@@ -78,7 +77,7 @@ func newError(f *call.Failure) *Error {
 	}
 	a := res.Answer
 	e.Status, e.RequestID = a.Status, a.RequestID
-	e.Code, e.Message, e.Details = Code(res.Reading.Code), res.Reading.Message, res.Reading.Details
+	e.Code, e.Message, e.Details = Code(res.Reading.Code), res.Reading.Message, RawJSON(res.Reading.Details)
 	if e.Message != "" {
 		e.told = mask(e.Message, wordsOf(op.Request.Body))
 	}
@@ -170,8 +169,7 @@ func (e *Error) Is(target error) bool {
 	case ErrRedirect:
 		return e.Status/100 == 3
 	}
-	c, ok := target.(codeError)
-	return ok && c.code == e.Code
+	return e.Code.matches(target)
 }
 
 // Next says what is safe to do now, and what is not.

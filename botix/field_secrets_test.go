@@ -68,7 +68,7 @@ func (w *shown) hides(texts ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	out := w.out.String()
-	for _, text := range append(texts, privateKey[13:], privatePhone[2:], privateEmail, privateText, "4711") {
+	for _, text := range append(texts, privateKey[13:], privatePhone[2:], privateEmail, privateText, "код входа 4711") {
 		for _, form := range []string{text, fmt.Sprintf("%x", text), fmt.Sprint([]byte(text))[1 : len(fmt.Sprint([]byte(text)))-1]} {
 			if at := strings.Index(out, form); at >= 0 {
 				w.t.Errorf("%q is shown: …%s…", text, out[max(at-300, 0):min(at+len(form)+100, len(out))])

@@ -47,7 +47,8 @@ func newInfo(op *call.Operation, r *call.Result) Info {
 }
 
 // Hooks let a program watch calls, for metrics and tracing. They run on the
-// goroutine of the call and should be quick. Each may be nil.
+// goroutine of the call, so on several at once, and should be quick. Each may be
+// nil. An attempt's end is told after it was recorded.
 //
 // A start hook may return a context, in which its call or attempt goes on.
 type Hooks struct {

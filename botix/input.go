@@ -15,7 +15,7 @@ import (
 
 // ErrInvalidInput matches every [*InputError]: the arguments of a call were
 // refused before anything was sent.
-var ErrInvalidInput = errors.New("botix: invalid input")
+var ErrInvalidInput = errors.New("invalid input")
 
 // InputError says which argument of a call cannot be right. Nothing was sent. It
 // never holds the argument itself, which may be personal.

@@ -25,16 +25,16 @@ type input struct {
 }
 
 // invoke makes one call and returns the data and meta of its envelope.
-func invoke[T any](ctx context.Context, c *Client, ep *call.Endpoint, in input, opts []CallOption) (*T, *Meta, error) {
+func invoke[T any](ctx context.Context, c *Client, ep *call.Endpoint, in input, opts []CallOption) (*T, *listMeta, error) {
 	return invokeSeeking[T](ctx, c, ep, in, nil, opts)
 }
 
 // invokeSeeking is invoke for an operation whose effect can be looked up.
-func invokeSeeking[T any](ctx context.Context, c *Client, ep *call.Endpoint, in input, s *seek[T], opts []CallOption) (*T, *Meta, error) {
+func invokeSeeking[T any](ctx context.Context, c *Client, ep *call.Endpoint, in input, s *seek[T], opts []CallOption) (*T, *listMeta, error) {
 	if ctx == nil {
 		return nil, nil, &InputError{ep.Name, "ctx", "is nil"}
 	}
-	cfg, err := callOptions(ep.Name, opts)
+	cfg, err := c.forCall(ep, opts)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -130,11 +130,8 @@ func (c *Client) name(ctx context.Context, op *call.Operation, cfg callConfig) e
 		return fmt.Errorf("no operation id could be made: %w", err)
 	}
 	op.ID, op.Request.Key, op.Named, op.Intent = id.String(), cfg.key, cfg.keySet, cfg.intent
-	switch {
-	case cfg.intent != (ledger.Intent{}) && c.engine.Ledger == nil:
-		return errors.New("WithIntent needs a client with a ledger")
-	case cfg.intent != (ledger.Intent{}):
-		return nil // the key is made from the intent, unless the caller gave one
+	if cfg.intent != (ledger.Intent{}) && !cfg.keySet {
+		return nil // the key is made from the intent
 	}
 	if cfg.keySet {
 		if doubt := keyDoubt(cfg.key); doubt != "" {
@@ -157,7 +154,7 @@ func (c *Client) name(ctx context.Context, op *call.Operation, cfg callConfig) e
 type envelope[T any] struct {
 	Success *bool     `json:"success"`
 	Data    *T        `json:"data"`
-	Meta    *Meta     `json:"meta"`
+	Meta    *listMeta `json:"meta"`
 	Error   *apiError `json:"error"`
 }
 

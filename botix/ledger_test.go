@@ -2,6 +2,7 @@ package botix_test
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -23,7 +24,7 @@ func withLedger(t *testing.T, cfg botixtest.Config, opts []botix.Option, test fu
 		if err != nil {
 			s.Fatal(err)
 		}
-		s.client = s.newClient(s.srv.APIKey(), append(opts, botix.WithLedger(led))...)
+		s.client = s.recording(led, opts...)
 		test(s, led)
 		if err := led.Close(); err != nil {
 			s.Error(err)
@@ -127,6 +128,44 @@ func TestOneIntentIsOneRequest(t *testing.T) {
 		wg.Wait()
 		if n := len(s.srv.Journal().Calls()); n != 1 {
 			s.Errorf("%d requests, want 1", n)
+		}
+	})
+}
+
+// A job that is split is one intent for each of its requests, and a repeat of
+// the whole sends nothing.
+func TestASplitJobUnderOneIntent(t *testing.T) {
+	withLedger(t, botixtest.Config{}, nil, func(s *sandbox, _ *ledger.Ledger) {
+		id := s.contact("Анна")
+		messages := make([]botix.SendMessage, 60)
+		for i := range messages {
+			messages[i] = botix.SendMessage{ContactID: id, Content: fmt.Sprint(i)}
+		}
+		for range 2 {
+			report, err := s.client.Messages.SendMany(s.Context(), messages, botix.WithIntent(intent))
+			if err != nil || report.Count(botix.ItemDone) != len(messages) {
+				s.Errorf("%d of %d done, %v", report.Count(botix.ItemDone), len(messages), err)
+			}
+		}
+		if n := len(s.srv.Journal().Calls()); n != 2 {
+			s.Errorf("%d requests, want 2", n)
+		}
+	})
+}
+
+// An intent belongs to a mutation and needs a ledger.
+func TestIntentsWhereTheyMeanNothing(t *testing.T) {
+	withLedger(t, botixtest.Config{}, nil, func(s *sandbox, _ *ledger.Ledger) {
+		if _, err := s.client.Me(s.Context(), botix.WithIntent(intent)); !errors.Is(err, botix.ErrInvalidInput) {
+			s.Errorf("a read with an intent: %v", err)
+		}
+		without := s.newClient(s.srv.APIKey())
+		send := botix.SendMessage{ContactID: s.contact("Анна"), Content: "x"}
+		if _, err := without.Messages.Send(s.Context(), send, botix.WithIntent(intent)); !errors.Is(err, botix.ErrInvalidInput) {
+			s.Errorf("an intent without a ledger: %v", err)
+		}
+		if n := len(s.srv.Journal().Calls()); n != 0 {
+			s.Errorf("%d requests", n)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package botix
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -102,9 +103,9 @@ func seekMessages[T any](c *Client, sent []SendMessage, adopt func([]*Message) *
 	s.find = func(ctx context.Context, since time.Time) (lineup[T], error) {
 		found := sought[Message]{}
 		all := make(map[uint64][]call.Object)
-		channels := make(map[uint64]Channel, len(sent))
+		channels := make(map[uint64][]Channel, len(sent)) // "" for any
 		for i, l := range s.likeness {
-			channels[l] = sent[i].Channel
+			channels[l] = append(channels[l], sent[i].Channel)
 		}
 		list := ListMessages{Since: since.Add(-slack), Limit: maxPageSize}
 		if len(sent) == 1 {
@@ -115,8 +116,8 @@ func seekMessages[T any](c *Client, sent []SendMessage, adopt func([]*Message) *
 				return lineup[T]{}, err
 			}
 			l := c.likeMessage(m.ContactID, m.Content)
-			channel, sought := channels[l]
-			if !sought || m.Role == RoleUser || m.CreatedAt.Before(since) || channel != "" && channel != m.Channel {
+			through := slices.Contains(channels[l], "") || slices.Contains(channels[l], m.Channel)
+			if !through || m.Role == RoleUser || m.CreatedAt.Before(since) {
 				continue
 			}
 			o := call.Object{Kind: kindMessage, ID: int64(m.ID)}

@@ -18,8 +18,7 @@ import (
 type Option func(*config)
 
 type config struct {
-	recording bool // where operations are recorded has been said
-	ledger    *ledger.Ledger
+	ledgers []*ledger.Ledger // one for each word on where operations are recorded; nil: nowhere
 
 	baseURL    string
 	httpClient *http.Client
@@ -34,6 +33,8 @@ type config struct {
 	policy retry.Policy
 	budget *retry.Budget
 	pace   retry.Pace
+
+	misuse string // what an option was given that it cannot use
 
 	log         *slog.Logger
 	hooks       Hooks
@@ -60,19 +61,32 @@ func defaults() config {
 }
 
 func (c *config) check() error {
-	if !c.recording {
+	switch len(c.ledgers) {
+	case 0:
 		return errors.New("say where operations are recorded: WithLedger(led), or WithoutLedger(), " +
 			"which records nothing, so that an operation interrupted by a crash is not known after a restart")
+	case 1:
+	default:
+		return errors.New("where operations are recorded is said more than once (WithLedger, WithoutLedger)")
 	}
-	for name, d := range map[string]time.Duration{
-		"WithTimeout": c.timeout, "WithAttemptTimeout": c.attemptTimeout,
-		"WithServerTime": c.serverTime, "WithNoticeInterval": c.noticeEvery,
+	for _, d := range []struct {
+		option string
+		value  time.Duration
+	}{
+		{"WithTimeout", c.timeout},
+		{"WithAttemptTimeout", c.attemptTimeout},
+		{"WithServerTime", c.serverTime},
+		{"WithNoticeInterval", c.noticeEvery},
 	} {
-		if d < 0 {
-			return fmt.Errorf("%s: %v is negative", name, d)
+		if d.value < 0 {
+			return fmt.Errorf("%s: %v is negative", d.option, d.value)
 		}
 	}
 	switch {
+	case c.misuse != "":
+		return errors.New(c.misuse)
+	case c.http2 && c.httpClient != nil:
+		return errors.New("WithHTTP2 changes the default transport, and WithHTTPClient brings another: set HTTP/2 there")
 	case c.attemptTimeout == 0:
 		return errors.New("WithAttemptTimeout: an attempt needs a time-out")
 	case c.maxBytes <= 0:
@@ -89,12 +103,17 @@ func (c *config) check() error {
 // done twice or forgotten after a crash, and [WithIntent] can name operations.
 // Clients may share a ledger.
 func WithLedger(l *ledger.Ledger) Option {
-	return func(c *config) { c.recording, c.ledger = l != nil, l }
+	return func(c *config) {
+		if l == nil {
+			c.misuse = "WithLedger: the ledger is nil"
+		}
+		c.ledgers = append(c.ledgers, l)
+	}
 }
 
 // WithoutLedger runs the client without a record of its operations. Keys,
 // retries and pacing work; what a crash interrupts is not known afterwards.
-func WithoutLedger() Option { return func(c *config) { c.recording = true } }
+func WithoutLedger() Option { return func(c *config) { c.ledgers = append(c.ledgers, nil) } }
 
 // WithBaseURL sends requests to another server, such as a sandbox. The URL is
 // scheme and host only: https, or http to a loopback address.
@@ -109,8 +128,8 @@ func WithBaseURL(url string) Option { return func(c *config) { c.baseURL = url }
 func WithHTTPClient(client *http.Client) Option { return func(c *config) { c.httpClient = client } }
 
 // WithHTTP2 lets the default transport speak HTTP/2 where the server offers it.
-// A connection that fell silent is found by pings within 20 s. It has no effect
-// beside [WithHTTPClient].
+// A connection that fell silent is found by pings within 20 s. Beside
+// [WithHTTPClient] it is refused.
 func WithHTTP2() Option { return func(c *config) { c.http2 = true } }
 
 // WithTimeout bounds a whole call: waits for the rate limit, all attempts and
@@ -155,7 +174,7 @@ func WithHooks(h Hooks) Option { return func(c *config) { c.hooks = h } }
 func WithNoticeInterval(d time.Duration) Option { return func(c *config) { c.noticeEvery = d } }
 
 // WithNoticeFunc calls f for each deprecation or notice that is logged, on the
-// goroutine of the call that met it.
+// goroutine of the call that met it, so on several at once.
 func WithNoticeFunc(f func(Notice)) Option { return func(c *config) { c.onNotice = f } }
 
 // WithMaxResponseBytes bounds the body of an answer. A larger one is an error,

@@ -72,12 +72,12 @@ func (e *PageError) Unwrap() error { return e.Err }
 // ErrPagination matches a list whose pages contradict each other: a cursor that
 // comes a second time, more pages promised without a way to them, the same page
 // again. Going on could loop for ever, and stopping silently could lose items.
-var ErrPagination = errors.New("botix: contradictory pagination")
+var ErrPagination = errors.New("contradictory pagination")
 
-// Meta is the part of an answer's envelope that describes a list.
+// listMeta is the part of an answer's envelope that describes a list.
 //
 // Source: OpenAPI 1.1.0, schema SuccessWithMeta.
-type Meta struct {
+type listMeta struct {
 	Page       *int        `json:"page"`        // numbered pages only
 	PerPage    *int        `json:"per_page"`    // numbered pages only
 	Total      *int        `json:"total"`       // numbered pages, and the channels
@@ -87,19 +87,19 @@ type Meta struct {
 
 // UnmarshalJSON reads the object and ignores anything else: an empty object of
 // the platform's PHP comes out as [], and must not turn a success into an error.
-func (m *Meta) UnmarshalJSON(data []byte) error {
+func (m *listMeta) UnmarshalJSON(data []byte) error {
 	if len(data) == 0 || data[0] != '{' {
 		return nil
 	}
-	type plain Meta
+	type plain listMeta
 	return json.Unmarshal(data, (*plain)(m))
 }
 
 // cursorMode reports whether the answer belongs to a cursor list.
-func (m *Meta) cursorMode() bool { return !m.NextCursor.IsZero() || m.HasMore != nil }
+func (m *listMeta) cursorMode() bool { return !m.NextCursor.IsZero() || m.HasMore != nil }
 
 // silent reports whether the answer tells nothing about its place in the list.
-func (m *Meta) silent() bool {
+func (m *listMeta) silent() bool {
 	return !m.cursorMode() && m.Page == nil && m.PerPage == nil && m.Total == nil
 }
 
@@ -274,20 +274,20 @@ func (l *lister[T]) fetch(ctx context.Context, at place) (*Page[T], error) {
 	return turn(at, found, meta, err)
 }
 
-func (l *lister[T]) request(ctx context.Context, at place) (items[T], *Meta, error) {
+func (l *lister[T]) request(ctx context.Context, at place) (items[T], *listMeta, error) {
 	in := input{args: l.args, query: at.query(l.filters)}
 	found, meta, err := invoke[items[T]](ctx, l.c, l.ep, in, l.opts)
 	if err != nil {
 		return nil, nil, err
 	}
 	if meta == nil {
-		meta = &Meta{}
+		meta = &listMeta{}
 	}
 	return *found, meta, nil
 }
 
 // turn makes a page of an answer and works out where the next one starts.
-func turn[T any](at place, found items[T], meta *Meta, err error) (*Page[T], error) {
+func turn[T any](at place, found items[T], meta *listMeta, err error) (*Page[T], error) {
 	if err != nil {
 		return nil, err
 	}

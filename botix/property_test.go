@@ -153,6 +153,7 @@ func mutation(s *sandbox, rnd *rand.Rand, contacts []botix.ContactID, scenario b
 	ctx := s.Context()
 	var e ended
 	info := botix.WithInfo(&e.info)
+	hook := "https://hook.test/" + fmt.Sprint(rnd.IntN(9)) // drawn here: the calls run on goroutines of their own
 	switch rnd.IntN(9) {
 	case 0, 1, 2:
 		return func() ended {
@@ -199,7 +200,7 @@ func mutation(s *sandbox, rnd *rand.Rand, contacts []botix.ContactID, scenario b
 	default:
 		return func() ended {
 			_, e.err = s.client.Webhooks.Create(ctx, botix.CreateWebhook{
-				URL: "https://hook.test/" + fmt.Sprint(rnd.IntN(9)), Events: []botix.WebhookEvent{"message.sent"},
+				URL: hook, Events: []botix.WebhookEvent{"message.sent"},
 			}, info)
 			e.once = true
 			return e

@@ -1,12 +1,13 @@
 package botix_test
 
 import (
+	"net/http"
 	"testing"
 	"testing/synctest"
 
 	"github.com/botix-pro/sdk-go/botix"
 	"github.com/botix-pro/sdk-go/botix/botixtest"
-	"net/http"
+	"github.com/botix-pro/sdk-go/ledger"
 )
 
 // sandbox is a server and a client of it in one bubble of virtual time.
@@ -34,15 +35,24 @@ func inBubble(t *testing.T, cfg botixtest.Config, opts []botix.Option, test func
 	})
 }
 
-// newClient makes a further client of the sandbox.
+// newClient makes a further client of the sandbox, without a ledger.
 func (s *sandbox) newClient(key string, opts ...botix.Option) *botix.Client {
 	s.Helper()
-	all := append([]botix.Option{
-		botix.WithoutLedger(),
+	return s.connect(key, append([]botix.Option{botix.WithoutLedger()}, opts...))
+}
+
+// recording makes a client that records in led.
+func (s *sandbox) recording(led *ledger.Ledger, opts ...botix.Option) *botix.Client {
+	s.Helper()
+	return s.connect(s.srv.APIKey(), append([]botix.Option{botix.WithLedger(led)}, opts...))
+}
+
+func (s *sandbox) connect(key string, opts []botix.Option) *botix.Client {
+	s.Helper()
+	c, err := botix.New(key, append([]botix.Option{
 		botix.WithBaseURL(s.srv.URL()),
 		botix.WithHTTPClient(&http.Client{Transport: s.srv.Transport()}),
-	}, opts...)
-	c, err := botix.New(key, all...)
+	}, opts...)...)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -87,8 +87,8 @@ func (g *tcpGate) Accept() (net.Conn, error) {
 			}
 		}
 		conn, err := inner.Accept()
-		if errors.Is(err, net.ErrClosed) && g.refusing() {
-			continue
+		if errors.Is(err, net.ErrClosed) && g.current() != inner {
+			continue // refused meanwhile, and perhaps no more
 		}
 		if err != nil {
 			return nil, err
@@ -104,15 +104,20 @@ func (g *tcpGate) Accept() (net.Conn, error) {
 	}
 }
 
-func (g *tcpGate) refusing() bool {
+func (g *tcpGate) current() net.Listener {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.inner == nil
+	return g.inner
 }
 
 func (g *tcpGate) refuse(on bool) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	select {
+	case <-g.closed:
+		return net.ErrClosed
+	default:
+	}
 	switch {
 	case on && g.inner != nil:
 		g.resumed = make(chan struct{})

@@ -45,8 +45,8 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// Reset ends the connection at once: the peer's next read past what already arrived, and its next write, fail with
-// ECONNRESET.
+// Reset ends the connection at once: the peer's next read past what already arrived fails with ECONNRESET, and its next
+// write with EPIPE.
 func (c *Conn) Reset() {
 	c.in.shut()
 	c.out.reset()

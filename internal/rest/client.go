@@ -20,6 +20,7 @@ import (
 // for concurrent use.
 type Client struct {
 	base     *url.URL
+	owns     bool              // the transport was made here
 	shared   http.RoundTripper // keeps connections
 	fresh    http.RoundTripper // a new connection for each request
 	timeout  time.Duration     // of one exchange; 0: only its context's
@@ -31,7 +32,8 @@ type Client struct {
 // Config is what a [Client] is made of.
 type Config struct {
 	Base      *url.URL     // checked by [ParseBase]
-	HTTP      *http.Client // nil: a client over [NewTransport]
+	HTTP      *http.Client // the program's own; nil: one over [NewTransport]
+	HTTP2     bool         // of the latter
 	MaxBytes  int64        // the largest body read
 	UserAgent string
 	Bearer    string // goes out as Authorization: Bearer
@@ -42,20 +44,21 @@ type Config struct {
 // and copies all headers for that: a redirect is never followed, since it would
 // carry the credential to another place, or turn a mutation into something else.
 func New(cfg Config) *Client {
-	own := cfg.HTTP
-	if own == nil {
-		own = &http.Client{Transport: NewTransport(false)}
+	given := cfg.HTTP
+	if given == nil {
+		given = &http.Client{Transport: NewTransport(cfg.HTTP2)}
 	}
-	shared := own.Transport
+	shared := given.Transport
 	if shared == nil {
 		shared = http.DefaultTransport
 	}
 	return &Client{
+		owns:     cfg.HTTP == nil,
 		base:     cfg.Base,
 		shared:   shared,
 		fresh:    withoutReuse(shared),
-		timeout:  own.Timeout,
-		jar:      own.Jar,
+		timeout:  given.Timeout,
+		jar:      given.Jar,
 		maxBytes: cfg.MaxBytes,
 		fixed: http.Header{
 			"Accept":        mediaJSON,
@@ -66,9 +69,9 @@ func New(cfg Config) *Client {
 }
 
 // NewTransport returns the default transport: HTTP/1.1, and HTTP/2 where asked
-// for and offered; as many idle connections to the one host as its callers have calls (the two of
-// http.DefaultTransport halve the throughput of 32 callers), given up well
-// before servers usually close them.
+// for and offered; as many idle connections to the one host as its callers have
+// calls (the two of http.DefaultTransport halve the throughput of 32 callers),
+// given up well before servers usually close them.
 func NewTransport(http2 bool) *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	protocols := new(http.Protocols)
@@ -134,12 +137,11 @@ func loopback(host string) bool {
 // Origin is the server's scheme, host and port.
 func (c *Client) Origin() string { return c.base.String() }
 
-// CloseIdle closes connections that serve no request.
+// CloseIdle closes connections that serve no request. Those of a transport that
+// the program gave are the program's: others may use them.
 func (c *Client) CloseIdle() {
-	for _, rt := range []http.RoundTripper{c.shared, c.fresh} {
-		if closer, ok := rt.(interface{ CloseIdleConnections() }); ok {
-			closer.CloseIdleConnections()
-		}
+	if tr, ok := c.shared.(*http.Transport); ok && c.owns {
+		tr.CloseIdleConnections()
 	}
 }
 
@@ -277,7 +279,12 @@ func oneWay(req *http.Request, body []byte) {
 // read takes the whole body, up to the limit. Closing what is left unread
 // gives up the connection: an endless body costs one connection and no time.
 func (c *Client) read(resp *http.Response) (body []byte, err error) {
-	defer func() { err = errors.Join(err, resp.Body.Close()) }()
+	defer func() {
+		// What was read whole is known, whatever closing says.
+		if closing := resp.Body.Close(); err != nil {
+			err = errors.Join(err, closing)
+		}
+	}()
 	if resp.ContentLength > c.maxBytes {
 		return nil, &TooLargeError{c.maxBytes}
 	}

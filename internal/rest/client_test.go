@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"log"
@@ -345,5 +346,62 @@ func TestParseBase(t *testing.T) {
 		} else if err != nil && strings.Contains(err.Error(), "pass") && !strings.Contains(err.Error(), "password") {
 			t.Errorf("ParseBase(%q) shows the password: %v", raw, err)
 		}
+	}
+}
+
+// HTTP/2 is spoken where it was asked for and the server offers it.
+func TestNewTransportSpeaksHTTP2WhereAsked(t *testing.T) {
+	var proto string
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { proto = r.Proto }))
+	srv.EnableHTTP2 = true
+	srv.StartTLS()
+	defer srv.Close()
+	roots := x509.NewCertPool()
+	roots.AddCert(srv.Certificate())
+	for http2, want := range map[bool]string{false: "HTTP/1.1", true: "HTTP/2.0"} {
+		tr := rest.NewTransport(http2)
+		tr.TLSClientConfig = &tls.Config{RootCAs: roots}
+		c := client(t, srv, func(cfg *rest.Config) { cfg.HTTP = &http.Client{Transport: tr} })
+		if _, err := c.Do(t.Context(), rest.Request{Method: "GET", Path: path(t, "/x")}); err != nil || proto != want {
+			t.Errorf("NewTransport(%t) spoke %s (%v), want %s", http2, proto, err, want)
+		}
+		tr.CloseIdleConnections()
+	}
+}
+
+// The connections of a transport that the program gave are not ours to close.
+func TestCloseIdleLeavesTheCallersConnections(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer srv.Close()
+	tr := &http.Transport{}
+	defer tr.CloseIdleConnections()
+	c := client(t, srv, func(cfg *rest.Config) { cfg.HTTP = &http.Client{Transport: tr} })
+	r := rest.Request{Method: "GET", Path: path(t, "/x")}
+	if _, err := c.Do(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	c.CloseIdle()
+	if a, err := c.Do(t.Context(), r); err != nil || !a.Evidence.Reused {
+		t.Errorf("the connection is gone: %+v, %v", a.Evidence, err)
+	}
+}
+
+// closeFails is a body that is read whole and then will not close.
+type closeFails struct{ io.Reader }
+
+func (closeFails) Close() error { return errors.New("close failed") }
+
+type answers func() *http.Response
+
+func (a answers) RoundTrip(*http.Request) (*http.Response, error) { return a(), nil }
+
+func TestABodyThatWasReadIsKnown(t *testing.T) {
+	rt := answers(func() *http.Response {
+		return &http.Response{StatusCode: 200, ContentLength: -1, Body: closeFails{strings.NewReader("{}")}}
+	})
+	base := &url.URL{Scheme: "http", Host: "127.0.0.1:1"}
+	c := rest.New(rest.Config{Base: base, MaxBytes: 100, HTTP: &http.Client{Transport: rt}})
+	if a, err := c.Do(t.Context(), rest.Request{Method: "GET", Path: path(t, "/x")}); err != nil || string(a.Body) != "{}" {
+		t.Errorf("%q, %v", a.Body, err)
 	}
 }
