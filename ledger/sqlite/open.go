@@ -70,9 +70,10 @@ func OpenStore(ctx context.Context, path string, opts ...StoreOption) (store.Sto
 // [store.Store.Within]. The ledger has connections of its own and leaves the
 // handle open.
 //
-// Give the handle _txlock=immediate and a busy_timeout: a transaction that reads
-// before it writes cannot wait for the lock. So that transactions of the handle
-// find it free, the ledger pauses for a millisecond after each of its commits.
+// The database is put into WAL mode, which lasts. Give the handle
+// _txlock=immediate and a busy_timeout: a transaction that reads before it
+// writes cannot wait for the lock. So that transactions of the handle find it
+// free, the ledger pauses for a millisecond after each of its commits.
 func UseStore(ctx context.Context, db *sql.DB, opts ...StoreOption) (store.Store, error) {
 	path, err := fileOf(ctx, db)
 	if err != nil {
@@ -81,6 +82,11 @@ func UseStore(ctx context.Context, db *sql.DB, opts ...StoreOption) (store.Store
 	d, err := open(ctx, path, db, newConfig(opts))
 	if err != nil {
 		return nil, fmt.Errorf("opening the ledger in %s: %w", path, err)
+	}
+	// Not later: a handle limited to one connection has none left while one of
+	// its transactions is open.
+	if _, err := d.marker(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the ledger in %s: %w", path, openError(err)), d.Close())
 	}
 	return d, nil
 }

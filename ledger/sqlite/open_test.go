@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -347,6 +348,7 @@ func TestUseStoreLeavesTheHandleAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
+	db.SetMaxOpenConns(1) // as is often advised for SQLite
 	if _, err := db.ExecContext(t.Context(), "CREATE TABLE operations (id INTEGER PRIMARY KEY, what TEXT)"); err != nil {
 		t.Fatal(err)
 	}
@@ -404,5 +406,48 @@ func TestUseStoreLeavesTheHandleAlone(t *testing.T) {
 	var orders int
 	if err := db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM operations").Scan(&orders); err != nil || orders != 1 {
 		t.Errorf("%d orders, %v; want 1", orders, err)
+	}
+}
+
+func TestHandleGetsItsTurn(t *testing.T) {
+	t.Parallel()
+	db, err := sql.Open("sqlite", fileURI(filepath.Join(t.TempDir(), "shop.db"))+"?_txlock=immediate&_pragma=busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	s, err := UseStore(t.Context(), db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for range 32 {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				if _, err := try(ctx, s); err != nil && ctx.Err() == nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for range 20 {
+		tx, err := db.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Errorf("the caller's own transaction: %v", err)
+			break
+		}
+		within, err := s.Within(t.Context(), tx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(within.Insert(t.Context(), storetest.NewOperation()), tx.Commit()); err != nil {
+			t.Error(err)
+		}
+	}
+	cancel()
+	wg.Wait()
+	if err := s.Close(); err != nil {
+		t.Error(err)
 	}
 }

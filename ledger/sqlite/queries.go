@@ -52,7 +52,7 @@ const due = `SELECT` + operationColumns + `
  ORDER BY not_before_ms, seq LIMIT ?3`
 
 const inLane = `SELECT` + operationColumns + `
-  FROM ledger_operations
+  FROM ledger_operations INDEXED BY ledger_operations_queued
  WHERE lane = ?1 AND status NOT IN ('succeeded', 'failed_final')
  ORDER BY seq`
 

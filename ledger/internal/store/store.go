@@ -35,7 +35,8 @@ type Store interface {
 	// Within returns a Tx inside a transaction of the caller's, which must come
 	// from this store's own handle; otherwise ErrForeignTx. It becomes durable
 	// with the caller's commit. A statement is begun only while its context is
-	// alive, and is not cut off afterwards.
+	// alive, and is not cut off afterwards. After an error that is none of this
+	// package's sentinels, the caller has to roll back.
 	Within(ctx context.Context, tx *sql.Tx) (Tx, error)
 
 	// Now is the clock that leases are compared with, in Unix milliseconds.

@@ -90,7 +90,9 @@ CREATE INDEX ledger_operations_due ON ledger_operations (not_before_ms) WHERE st
 -- These hold only the rows that have what they are about: calls without a
 -- parent, a lane or a group never touch them.
 CREATE INDEX ledger_operations_parent ON ledger_operations (parent_id) WHERE parent_id IS NOT NULL;
-CREATE INDEX ledger_operations_lane   ON ledger_operations (lane)      WHERE lane IS NOT NULL;
+CREATE INDEX ledger_operations_lane   ON ledger_operations (lane) WHERE lane IS NOT NULL;
+CREATE INDEX ledger_operations_queued ON ledger_operations (lane)
+    WHERE lane IS NOT NULL AND status NOT IN ('succeeded', 'failed_final');
 CREATE INDEX ledger_operations_group  ON ledger_operations (conflict_group)
     WHERE conflict_group IS NOT NULL AND status NOT IN ('succeeded', 'failed_final');
 -- An upstream object that an operation made is nobody else's.
