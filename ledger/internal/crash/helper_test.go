@@ -55,8 +55,9 @@ type order struct {
 	FailFrom int
 	Refused  bool // no connection can be made
 
-	ServerTime, AttemptTimeout, Timeout time.Duration // default below
-	Attempts                            int
+	Lease, ServerTime, AttemptTimeout time.Duration // default below
+	Timeout                           time.Duration // of the call's context, default none
+	Attempts                          int
 
 	Age  time.Duration // Do age: how long ago everything in the file is to have happened
 	Span int           // Do load and resume: how many intents from N on are called for
@@ -200,7 +201,7 @@ func (o order) open(ctx context.Context, p *probe, more ...ledger.Option) (c *bo
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	led, err = ledger.New(&probedStore{s, p, o.FailFrom}, append(more, ledger.Namespace(namespace), ledger.LeaseFor(lease))...)
+	led, err = ledger.New(&probedStore{s, p, o.FailFrom}, append(more, ledger.Namespace(namespace), ledger.LeaseFor(cmp.Or(o.Lease, lease)))...)
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -139,6 +139,12 @@ func TestCrashMatrix(t *testing.T) {
 	all = slices.DeleteFunc(all, func(s scenario) bool { return !s.chosen() })
 	crew.each(all, func(s scenario) {
 		e, err := crew.stage(s)
+		for range 2 {
+			if !errors.Is(err, errMissed) {
+				break
+			}
+			e, err = crew.stage(s)
+		}
 		if err != nil {
 			t.Errorf("%v: %v", s, err)
 			return
@@ -214,6 +220,7 @@ func (c *crew) stage(s scenario) (_ *evidence, err error) {
 	first := o
 	first.KillAt, first.Refused = s.killAt, s.weather.refused
 	if s.killAt == "" {
+		first.Lease = time.Minute // many run in one process, and may be slow
 		r, err := c.workers[0].do(first)
 		if err != nil {
 			return nil, err
@@ -249,11 +256,15 @@ func (c *crew) stage(s scenario) (_ *evidence, err error) {
 	return e, nil
 }
 
+// errMissed: the call took another way. On a machine so busy that a lease of a
+// second runs out between two lines, an attempt is not sent.
+var errMissed = errors.New("the helper did not pass the point")
+
 // die has a process of its own make the call, which ends it.
 func (c *crew) die(o order, st *stage, s scenario) error {
 	h := startHelper(c.t)
 	if r, err := h.do(o); !errors.Is(err, errGone) {
-		return fmt.Errorf("the helper was not killed: %+v, %w", r, err)
+		return errors.Join(fmt.Errorf("%w: %q", errMissed, r.Trace), err)
 	}
 	if !h.killed() {
 		return errors.New("the helper ended, but was not killed")
