@@ -159,6 +159,7 @@ var errPanicked = errors.New("the unit panicked")
 
 // call runs a unit's function. A panic is its caller's, see unit.result.
 func (u *unit) call(t *tx) (err error) {
+	u.panicked = nil // of a run that was undone
 	defer func() {
 		if p := recover(); p != nil {
 			t.wrote = true // perhaps: it must not be kept in any case

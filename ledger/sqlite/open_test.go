@@ -277,7 +277,7 @@ func TestF054NothingOpensTheFile(t *testing.T) {
 	}
 	put(t, d)
 	if n := opened(); n != 0 {
-		t.Errorf("the live file was opened %d times", n)
+		t.Errorf("the live file was opened (%d events)", n)
 	}
 }
 

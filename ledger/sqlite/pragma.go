@@ -26,9 +26,11 @@ const (
 	checkpointPages = 2000
 	// walLimit is what the WAL is cut to once it has been moved.
 	walLimit = 16 << 20
-	// writerCache is how much of the database the writer keeps in memory at most,
-	// in KiB: keys that do not grow with time are all over their index.
+	// writerCache and readerCache are how much of the database a connection keeps
+	// in memory at most, in KiB. Keys that do not grow with time are all over
+	// their index; a look-up should find all but the leaves of a million rows.
 	writerCache = 32 << 10
+	readerCache = 8 << 10
 	// busyTimeout bounds the wait for a lock of connections that wait inside
 	// SQLite, which are those of readers and of the caller. The writer waits by
 	// itself, see writer.begin.
@@ -57,7 +59,7 @@ type role struct {
 
 var (
 	writing = role{cacheKiB: writerCache}
-	reading = role{busyTimeout: busyTimeout, readOnly: true}
+	reading = role{busyTimeout: busyTimeout, readOnly: true, cacheKiB: readerCache}
 	lending = role{busyTimeout: busyTimeout}
 )
 
