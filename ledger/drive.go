@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/botix-pro/sdk-go/ledger/internal/store"
@@ -123,7 +124,7 @@ func (d *Drive) enter(ctx context.Context) error {
 		select {
 		case <-other.landed:
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return fmt.Errorf("%w: %w", ErrInProgress, context.Cause(ctx))
 		}
 	}
 }
@@ -157,7 +158,7 @@ func (d *Drive) find(ctx context.Context) error {
 			return ErrInProgress
 		}
 		if err := retry.Sleep(ctx, pause); err != nil {
-			return err
+			return fmt.Errorf("%w: %w", ErrInProgress, err)
 		}
 	}
 }

@@ -13,8 +13,10 @@ var (
 	// ErrNotFound: the ledger has no such operation.
 	ErrNotFound = store.ErrNotFound
 	// ErrInProgress: the intent is being driven by another caller, and the
-	// ledger was told not to wait ([WhenInProgress]).
-	ErrInProgress = errors.New("the operation is in progress elsewhere")
+	// ledger was told not to wait ([WhenInProgress]), or the context of the wait
+	// ended. What comes of the operation is not known here: its outcome is
+	// [retry.Unknown].
+	ErrInProgress error = inProgress{}
 	// ErrTargetTaken: what was found upstream belongs to another operation.
 	ErrTargetTaken = store.ErrTargetTaken
 	// ErrLeaseLost: another process took the operation over. What this one
@@ -28,6 +30,14 @@ var (
 	// ErrClosed: the ledger was closed.
 	ErrClosed = store.ErrClosed
 )
+
+type inProgress struct{}
+
+func (inProgress) Error() string { return "the operation is in progress elsewhere" }
+
+// Outcome keeps a caller from taking "nothing was sent by this call" for
+// "nothing happened".
+func (inProgress) Outcome() retry.Outcome { return retry.Unknown }
 
 // UnavailableError says that the ledger could not make something durable before
 // a send. Nothing was sent on account of it.

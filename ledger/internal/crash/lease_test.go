@@ -197,3 +197,72 @@ func TestStoppedPastTheLease(t *testing.T) {
 		})
 	}
 }
+
+// Who waits for another and leaves knows nothing of the outcome: neither that
+// it was sent, nor that it was not.
+func TestWhoLeavesTheWaitKnowsNothing(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"send 1: start", "send 1: answered"} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			st := newStage(t, botixtest.Config{})
+			o := st.order("messagesSend", 1)
+			slow := o
+			slow.PauseAt = at
+			a, b := startHelper(t), startHelper(t)
+			id, reports := a.order(slow)
+			if r := <-reports; r.At != at {
+				t.Fatalf("the first call: %+v", r)
+			}
+			leaves := o
+			leaves.Timeout = 200 * time.Millisecond
+			for i, h := range []*helper{a, b} {
+				r, err := h.do(leaves)
+				if err != nil {
+					t.Fatal(err)
+				}
+				// A ledger of its own in the same process is as good as another.
+				if c := r.Called[0]; c.Err == "" || c.Outcome != "unknown" || !c.InProgress || c.Took > time.Second {
+					t.Errorf("process %d: who left got %+v", i, c)
+				}
+			}
+			a.goOn(id)
+			if r := <-reports; len(r.Called) != 1 || r.Called[0].ID != 1 {
+				t.Errorf("the first call: %+v", r)
+			}
+			if n := len(st.Journal().Calls()); n != 1 {
+				t.Errorf("%d requests, want 1", n)
+			}
+		})
+	}
+}
+
+// The same of two goroutines on one ledger.
+func TestWhoLeavesTheWaitInOneProcess(t *testing.T) {
+	t.Parallel()
+	st := newStage(t, botixtest.Config{})
+	o := st.order("messagesSend", 1)
+	o.PauseAt, o.Callers, o.Timeout = "send 1: answered", 2, 200*time.Millisecond
+	h := startHelper(t)
+	id, reports := h.order(o)
+	if r := <-reports; r.At != o.PauseAt {
+		t.Fatalf("the calls: %+v", r)
+	}
+	if _, err := h.do(st.order("contactsCreate", 2)); err != nil { // other work goes on
+		t.Fatal(err)
+	}
+	left := o
+	left.PauseAt, left.Callers = "", 1
+	if r, err := h.do(left); err != nil || r.Called[0].Outcome != "unknown" {
+		t.Errorf("who left got %+v, %v", r.Called, err)
+	}
+	h.goOn(id) // by now the time of both is over; the answer is there
+	r := <-reports
+	if len(r.Called) != 2 {
+		t.Fatalf("they got %+v", r)
+	}
+	slices.SortFunc(r.Called, func(a, b outcome) int { return int(a.ID - b.ID) })
+	if left, stayed := r.Called[0], r.Called[1]; left.Outcome != "unknown" || !left.InProgress || stayed.ID != 1 {
+		t.Errorf("who left got %+v, who stayed %+v", left, stayed)
+	}
+}
