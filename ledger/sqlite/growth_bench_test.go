@@ -15,7 +15,7 @@ import (
 	"github.com/botix-pro/sdk-go/ledger/internal/store"
 )
 
-var growTo = flag.Int("rows", 30_000, "how many operations BenchmarkGrowth fills a ledger with; 1000000 takes minutes")
+var growTo = flag.Int("rows", 20_000, "how many operations BenchmarkGrowth fills a ledger with; 1000000 takes minutes")
 
 // BenchmarkGrowth compares a ledger with many rows to one with 10,000: what an
 // operation costs, in batches so that it is not the disk that is measured, and
