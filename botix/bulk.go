@@ -28,7 +28,8 @@ func (r *Report[T]) Count(state ItemState) int {
 
 // Indexes returns the places in the input of the items that are in one of the
 // states. Items that were not sent can be handed in again as they are; failed
-// ones after a look at their code; unknown ones only after finding out.
+// ones after a look at their code and under a new key; unknown ones only after
+// finding out, or as the same request again under the key of their error.
 func (r *Report[T]) Indexes(states ...ItemState) []int {
 	var found []int
 	for i := range r.Items {
@@ -186,6 +187,12 @@ func settle[T any](items []Item[T], rows []Item[T], err error) {
 		}
 		items[at] = row
 	}
+}
+
+// fits reports whether the rows of a bulk answer can be those of a request of n
+// items: a row for each at most, and none beyond.
+func fits[R interface{ place() int }](n int, rows []R) bool {
+	return len(rows) <= n && !slices.ContainsFunc(rows, func(r R) bool { return r.place() < 0 || r.place() >= n })
 }
 
 // stateAfter is the state of the items of a request that ended with err.

@@ -10,7 +10,8 @@ import (
 )
 
 // CallOption changes one call. Options are values: they may be kept and used
-// for many calls, which do not change them.
+// for many calls, which do not change them; but a key, an intent and an Info
+// belong to one call.
 type CallOption func(*callConfig)
 
 type callConfig struct {
@@ -28,7 +29,10 @@ type callConfig struct {
 // WithIdempotencyKey sends the call under key instead of a new one: to go on
 // with an operation whose outcome is unknown, or to name it by a business event.
 // One key is one operation: for 24 hours the server answers every call under it
-// with the first answer. At most 255 visible ASCII characters.
+// with the first answer, whatever it asks for. So never use one for two: within a
+// client that is refused ([ErrIdempotencyKeyReused]), and an answer that cannot be
+// this call's is [ErrForeignAnswer]; a ledger finds more. At most 255 visible
+// ASCII characters.
 //
 // A key that looks like a timestamp, a counter or a hash is used, and a warning
 // is logged: two different operations could get the same one.
@@ -45,7 +49,8 @@ func WithIdempotencyKey(key string) CallOption {
 // is sent.
 func WithIntent(i ledger.Intent) CallOption { return func(c *callConfig) { c.intent = i } }
 
-// WithInfo fills *info when the call ends, also when it fails.
+// WithInfo fills *info when the call ends, also when it fails. Of calls that make
+// several requests, such as SendMany and All, it tells the last.
 func WithInfo(info *Info) CallOption { return func(c *callConfig) { c.info = info } }
 
 // WithBatchPriority lets calls without it go first when the rate limit makes
@@ -88,7 +93,7 @@ func callOptions(operation string, opts []CallOption) (callConfig, error) {
 	var c callConfig
 	for _, opt := range opts {
 		if opt == nil {
-			return c, &InputError{operation, "options", "an option is nil"}
+			return c, &InputError{operation, "option", "is nil"}
 		}
 		opt(&c)
 	}

@@ -34,6 +34,7 @@ type Client struct {
 	key     Secret
 	engine  *call.Engine
 	claims  *call.Claims
+	keys    *keyring
 	notices board
 	hooks   Hooks
 	timeout time.Duration
@@ -76,6 +77,7 @@ func New(apiKey string, opts ...Option) (*Client, error) {
 		hooks:   cfg.hooks,
 		timeout: cfg.timeout,
 		claims:  call.NewClaims(),
+		keys:    newKeyring(),
 		notices: board{every: cfg.noticeEvery, log: cfg.log, tell: cfg.onNotice},
 	}
 	c.engine = &call.Engine{
@@ -110,7 +112,8 @@ func New(apiKey string, opts ...Option) (*Client, error) {
 // use those. A client holds nothing else; calls under way go on.
 func (c *Client) Close() { c.engine.HTTP.CloseIdle() }
 
-// RateLimit returns the rate limit as the latest answers stated it.
+// RateLimit returns the rate limit as the latest answers stated it; nothing is
+// known before the first, and with [retry.Off] for a pace.
 func (c *Client) RateLimit() retry.Rate { return c.engine.Pacer.Rate() }
 
 // String names the client by its server and the first 12 characters of its key,

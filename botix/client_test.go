@@ -455,3 +455,62 @@ func TestWithNoticeFunc(t *testing.T) {
 		}
 	})
 }
+
+// What cannot hold an answer is refused before the call where that can be seen,
+// and is no failure of the call where it cannot.
+func TestDoIntoWhatCannotHoldTheData(t *testing.T) {
+	inBubble(t, botixtest.Config{}, nil, func(s *sandbox) {
+		id := s.contact("Анна")
+		send := botix.Request{Method: "POST", Path: "/public/v1/messages", Body: map[string]any{"contact_id": id, "content": "x"}}
+		var list []int
+		for _, out := range []any{list, map[string]any{}, (*int)(nil)} {
+			if err := s.client.Do(s.Context(), send, out); !errors.Is(err, botix.ErrInvalidInput) {
+				s.Errorf("out %T: %v", out, err)
+			}
+		}
+		err := s.client.Do(s.Context(), send, &list)
+		if retry.OutcomeOf(err) != retry.Succeeded || err == nil || len(s.srv.Journal().Calls()) != 1 {
+			s.Errorf("a list for an object: %v after %d requests", err, len(s.srv.Journal().Calls()))
+		}
+	})
+}
+
+// Hooks given one after the other all run, and one that returns no context
+// leaves it as it is.
+func TestHooksTogether(t *testing.T) {
+	var order []string
+	hooks := func(name string) botix.Option {
+		return botix.WithHooks(botix.Hooks{
+			CallStart: func(context.Context, botix.CallStart) context.Context {
+				order = append(order, name+" start")
+				return nil
+			},
+			AttemptStart: func(context.Context, botix.AttemptStart) context.Context { return nil },
+			CallEnd:      func(context.Context, botix.CallEnd) { order = append(order, name+" end") },
+		})
+	}
+	inBubble(t, botixtest.Config{}, []botix.Option{hooks("outer"), hooks("inner")}, func(s *sandbox) {
+		if _, err := s.client.Me(s.Context()); err != nil {
+			s.Fatal(err)
+		}
+	})
+	if got := strings.Join(order, ", "); got != "outer start, inner start, inner end, outer end" {
+		t.Errorf("order: %s", got)
+	}
+}
+
+// The advice of a refusal says what helps, not only what went wrong.
+func TestNextNamesTheWayOut(t *testing.T) {
+	for code, want := range map[string]string{
+		"CONTACT_BUSY": "Force", "DELIVERY_FAILED": "WithDeliveryRetries", "CHANNEL_NOT_CONNECTED": "Connect",
+		"VALIDATION_ERROR": "Correct the request", "KEY_REVOKED": "key",
+	} {
+		inBubble(t, botixtest.Config{}, nil, func(s *sandbox) {
+			s.srv.Script(botixtest.On("messagesSend").Do(botixtest.Refusal(code)))
+			_, err := s.client.Messages.Send(s.Context(), botix.SendMessage{ContactID: s.contact("Анна"), Content: "x"})
+			if e, ok := errors.AsType[*botix.Error](err); !ok || !strings.Contains(e.Next(), want) {
+				s.Errorf("%s: %v, advice without %q", code, err, want)
+			}
+		})
+	}
+}

@@ -87,6 +87,7 @@ func (s *ContactsService) Create(ctx context.Context, req CreateContact, opts ..
 	look := seekContacts(s.c, []CreateContact{req},
 		func(found []*Contact) *Contact { return found[0] },
 		func(made *Contact) []ContactID { return []ContactID{made.ID} })
+	look.foreign = func(made *Contact) bool { return alike(identity(&req), identity(made.asCreated())) == none }
 	contact, _, err := invokeSeeking(ctx, s.c, contactsCreate, input{body: req}, look, opts)
 	return contact, err
 }

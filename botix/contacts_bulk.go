@@ -54,6 +54,8 @@ type ContactsBulkItem struct {
 // refused.
 func (r ContactsBulkItem) Err() error { return itemError(r.Index, r.Error, r.Message) }
 
+func (r ContactsBulkItem) place() int { return r.Index }
+
 // items tells the rows in the form that reports use.
 func (r *ContactsBulk) items() []Item[ContactID] {
 	if r == nil {
@@ -140,6 +142,7 @@ func (s *ContactsService) UpdateMany(ctx context.Context, updates []ContactChang
 
 func (s *ContactsService) bulkCreate(ctx context.Context, contacts []CreateContact, opts []CallOption) (*ContactsBulk, error) {
 	look := seekContacts(s.c, contacts, adoptBulkCreated, (*ContactsBulk).ids)
+	look.foreign = func(r *ContactsBulk) bool { return !fits(len(contacts), r.Results) }
 	answer, _, err := invokeSeeking(ctx, s.c, contactsBulkCreate, input{body: newContacts{contacts}}, look, opts)
 	return answer, err
 }

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"unicode/utf8"
 
 	"github.com/botix-pro/sdk-go/internal/call"
 	"github.com/botix-pro/sdk-go/internal/rest"
+	"github.com/botix-pro/sdk-go/retry"
 )
 
 // Request is a raw call, for operations the SDK has no method for.
@@ -24,7 +26,8 @@ type Request struct {
 
 // Do makes a raw call with all guarantees of the typed ones: a key on every
 // mutation, retries, pacing, typed errors. The envelope's data is decoded into
-// out, a pointer; a nil out ignores it. Numbers in untyped values become
+// out, a pointer; a nil out ignores it. What else an answer holds, such as meta,
+// is in [Info.Raw]. Numbers in untyped values become
 // [json.Number], as with [RawJSON.Decode], and lose no digit.
 //
 // What may be repeated follows the operation's row, where path is one the SDK
@@ -41,6 +44,9 @@ func (c *Client) Do(ctx context.Context, r Request, out any, opts ...CallOption)
 	default:
 		return &InputError{operation, "method", "is not GET, POST, PUT, PATCH or DELETE"}
 	}
+	if v := reflect.ValueOf(out); out != nil && (v.Kind() != reflect.Pointer || v.IsNil()) {
+		return &InputError{operation, "out", "is not a pointer to something"}
+	}
 	path, err := rest.ParsePath(r.Path)
 	if err != nil {
 		return &InputError{operation, "path", err.Error()}
@@ -51,7 +57,7 @@ func (c *Client) Do(ctx context.Context, r Request, out any, opts ...CallOption)
 		}
 	}
 	if r.Method == http.MethodGet && r.Body != nil {
-		return &InputError{operation, "body", "a GET has none"}
+		return &InputError{operation, "body", "is not for a GET"}
 	}
 	cfg, err := callOptions(operation, opts)
 	if err != nil {
@@ -61,18 +67,39 @@ func (c *Client) Do(ctx context.Context, r Request, out any, opts ...CallOption)
 	if cfg, err = c.forCall(ep, opts); err != nil {
 		return err
 	}
-	env := rawEnvelope{out: out}
+	var env envelope[json.RawMessage]
 	op := &call.Operation{
 		Endpoint: ep,
 		Request:  rest.Request{Path: path, Query: r.Query.Encode()},
-		Read:     env.read,
+		Read:     func(status int, body []byte) call.Reading { return env.read(status, body, true) },
 	}
 	if err := prepare(op, r.Body); err != nil {
 		return err
 	}
-	_, err = c.run(ctx, op, cfg)
-	return err
+	if _, err = c.run(ctx, op, cfg); err != nil {
+		return err
+	}
+	if out == nil || env.Data == nil {
+		return nil
+	}
+	if err := RawJSON(*env.Data).Decode(out); err != nil {
+		return &decodeError{operation, unreadable(err)}
+	}
+	return nil
 }
+
+// decodeError: a call succeeded, and what the caller gave cannot hold its data.
+type decodeError struct {
+	operation string
+	err       error
+}
+
+func (e *decodeError) Error() string {
+	return "botix: " + e.operation + ": the call succeeded, but out cannot hold its data: " + e.err.Error()
+}
+
+func (e *decodeError) Unwrap() error          { return e.err }
+func (e *decodeError) Outcome() retry.Outcome { return retry.Succeeded }
 
 // row finds the endpoint a raw request is for.
 func row(method string, path rest.Path, cfg callConfig) *call.Endpoint {
@@ -86,19 +113,4 @@ func row(method string, path rest.Path, cfg callConfig) *call.Endpoint {
 		ep.Class, ep.Retention = call.HonoursKeys, cfg.retention
 	}
 	return ep
-}
-
-// rawEnvelope reads the data of an answer into what the caller gave.
-type rawEnvelope struct{ out any }
-
-func (e rawEnvelope) read(status int, body []byte) call.Reading {
-	var env envelope[json.RawMessage]
-	r := env.read(status, body, true)
-	if !r.Success || e.out == nil || env.Data == nil {
-		return r
-	}
-	if err := RawJSON(*env.Data).Decode(e.out); err != nil {
-		return call.Reading{Envelope: true, Err: unreadable(err)}
-	}
-	return r
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/botix-pro/sdk-go/internal/call"
+	"github.com/botix-pro/sdk-go/ledger"
 	"github.com/botix-pro/sdk-go/retry"
 )
 
@@ -47,6 +48,7 @@ type Error struct {
 	told    string // Message as the text of the error shows it
 	outcome retry.Outcome
 	class   call.Class
+	ownKey  bool    // the key was made here, and so says nothing about anybody
 	cause   []error // what ended the call, and the transport's error
 }
 
@@ -62,6 +64,9 @@ var (
 	ErrRetryBudget = retry.ErrBudget
 	// ErrWindowClosed: the server may have forgotten the key.
 	ErrWindowClosed = call.ErrWindowClosed
+	// ErrForeignAnswer: the key was used before for another request, whose stored
+	// answer came back.
+	ErrForeignAnswer = call.ErrForeignAnswer
 	// ErrAmbiguous: a look did not tell whether the operation was carried out.
 	ErrAmbiguous = call.ErrAmbiguous
 )
@@ -73,7 +78,8 @@ func newError(f *call.Failure) *Error {
 		Operation: op.Endpoint.Name, OperationID: op.ID, Key: op.Request.Key,
 		Attempts: res.Attempts,
 		outcome:  f.Outcome(), class: op.Endpoint.Class,
-		cause: f.Unwrap(),
+		ownKey: op.Request.Key != "" && !op.Named && op.Intent == (ledger.Intent{}),
+		cause:  f.Unwrap(),
 	}
 	a := res.Answer
 	e.Status, e.RequestID = a.Status, a.RequestID
@@ -120,6 +126,9 @@ func (e *Error) Error() string {
 	}
 	if e.OperationID != "" {
 		parts = append(parts, "operation: "+e.OperationID)
+	}
+	if e.outcome == retry.Unknown && e.ownKey {
+		parts = append(parts, "idempotency key: "+e.Key) // or the log of a program could not resolve it
 	}
 	if parts[0] == "" {
 		parts = parts[1:]
@@ -174,16 +183,31 @@ func (e *Error) Is(target error) bool {
 
 // Next says what is safe to do now, and what is not.
 func (e *Error) Next() string {
-	if e.outcome == retry.Unknown {
+	switch {
+	case e.outcome == retry.Unknown:
 		return nextAfterUnknown[e.class]
+	case e.Status == http.StatusGone && e.Replacement != "":
+		return "Nothing was done. This version is past its sunset: call " + clip(e.Replacement) + "."
+	case nextAfterCode[e.Code] != "":
+		return nextAfterCode[e.Code]
 	}
 	return next[e.outcome]
+}
+
+// nextAfterCode is for codes of which more is known than of their outcome.
+var nextAfterCode = map[Code]string{
+	CodeContactBusy:         "Nothing was done. Call again when the contact's scenario has ended, or with Force.",
+	CodeDeliveryFailed:      "The channel did not take it. Call again later under the same key, or use WithDeliveryRetries.",
+	CodeChannelNotConnected: "Nothing was sent. Connect the channel, or name another.",
+	CodeChannelNotAllowed:   "Nothing was sent. The plan does not have the channel: name another.",
+	CodeContactNotReachable: "Nothing was sent. The contact cannot be reached through this channel.",
+	CodeNoChannelAvailable:  "Nothing was sent. Name a channel: the contact has not written yet.",
 }
 
 var next = map[retry.Outcome]string{
 	retry.NotSent:   "Nothing was sent. Calling again is safe, also as a new operation.",
 	retry.Throttled: "Refused before any work. Call again after RetryAt.",
-	retry.Refused:   "Nothing was done. Correct the key, its scopes, the plan or the channel, then call again.",
+	retry.Refused:   "Nothing was done. Correct the key, its scopes or the plan, then call again.",
 	retry.Rejected:  "Nothing was done. Correct the request: unchanged, it fails again.",
 	retry.Conflict: "Nothing was done now. The key was used before with another payload: " +
 		"find out which is meant. Do not send it under a new key unless it is a new operation.",

@@ -167,9 +167,8 @@ func TestF030RealConflict(t *testing.T) {
 	})
 }
 
-// F031, the client's part: the server's word on a reused key is an error of its
-// own, final, and repeats no text. That the second call does not leave the
-// process is the ledger's part.
+// F031, the client's part: a reused key does not leave a client that knows it,
+// and the server's word on one is an error of its own, final, and repeats no text.
 func TestF031SameKeyOtherPayload(t *testing.T) {
 	t.Parallel()
 	t.Run("a server that compares", func(t *testing.T) {
@@ -180,6 +179,11 @@ func TestF031SameKeyOtherPayload(t *testing.T) {
 				s.Error(err)
 			}
 			_, err := s.client.Messages.Send(s.Context(), botix.SendMessage{ContactID: id, Content: "20.00"}, key)
+			if e := s.failed(err); !errors.Is(err, botix.ErrIdempotencyKeyReused) || e.Outcome() != retry.Conflict || len(e.Attempts) != 0 {
+				s.Errorf("the same client: %v after %d attempts; want a reused key, conflict, 0", err, len(e.Attempts))
+			}
+			other := s.newClient(s.srv.APIKey())
+			_, err = other.Messages.Send(s.Context(), botix.SendMessage{ContactID: id, Content: "20.00"}, key)
 			s.reused(err, 422)
 			if strings.Contains(err.Error(), "20.00") || strings.Contains(err.Error(), "10.00") {
 				s.Errorf("the error repeats a text: %v", err)

@@ -50,12 +50,55 @@ func newInfo(op *call.Operation, r *call.Result) Info {
 // goroutine of the call, so on several at once, and should be quick. Each may be
 // nil. An attempt's end is told after it was recorded.
 //
-// A start hook may return a context, in which its call or attempt goes on.
+// A start hook may return a context, in which its call or attempt goes on; nil
+// leaves it as it is. The look-ups that a call makes for itself, after an answer
+// that leaves its effect open, are calls of their own.
 type Hooks struct {
 	CallStart    func(context.Context, CallStart) context.Context
 	CallEnd      func(context.Context, CallEnd)
 	AttemptStart func(context.Context, AttemptStart) context.Context
 	AttemptEnd   func(context.Context, AttemptEnd)
+}
+
+// then is both hooks: h around next, so that a span begun first ends last.
+func (h Hooks) then(next Hooks) Hooks {
+	return Hooks{
+		CallStart:    startBoth(h.CallStart, next.CallStart),
+		CallEnd:      endBoth(h.CallEnd, next.CallEnd),
+		AttemptStart: startBoth(h.AttemptStart, next.AttemptStart),
+		AttemptEnd:   endBoth(h.AttemptEnd, next.AttemptEnd),
+	}
+}
+
+func startBoth[E any](outer, inner func(context.Context, E) context.Context) func(context.Context, E) context.Context {
+	switch {
+	case outer == nil:
+		return inner
+	case inner == nil:
+		return outer
+	}
+	return func(ctx context.Context, e E) context.Context {
+		if own := outer(ctx, e); own != nil {
+			ctx = own
+		}
+		if own := inner(ctx, e); own != nil {
+			ctx = own
+		}
+		return ctx
+	}
+}
+
+func endBoth[E any](outer, inner func(context.Context, E)) func(context.Context, E) {
+	switch {
+	case outer == nil:
+		return inner
+	case inner == nil:
+		return outer
+	}
+	return func(ctx context.Context, e E) {
+		inner(ctx, e)
+		outer(ctx, e)
+	}
 }
 
 // CallStart describes a call that begins.
@@ -94,7 +137,10 @@ func (c *Client) attemptHooks() call.Hooks {
 	var h call.Hooks
 	if start := c.hooks.AttemptStart; start != nil {
 		h.AttemptStart = func(ctx context.Context, op *call.Operation, n int) context.Context {
-			return start(ctx, AttemptStart{callStart(op), n})
+			if own := start(ctx, AttemptStart{callStart(op), n}); own != nil {
+				return own
+			}
+			return ctx
 		}
 	}
 	end := c.hooks.AttemptEnd

@@ -64,7 +64,7 @@ func TestBadInputIsRefusedBeforeAnyRequest(t *testing.T) {
 			_, err := c.Contacts.Create(ctx, botix.CreateContact{Tags: []string{"vip", ""}})
 			return err
 		}},
-		"bad text of a body":  {"body", "FirstName: text is not valid UTF-8", func() error { _, err := c.Contacts.Create(ctx, botix.CreateContact{FirstName: badUTF8}); return err }},
+		"bad text of a body":  {"body", "cannot be encoded: FirstName: text is not valid UTF-8", func() error { _, err := c.Contacts.Create(ctx, botix.CreateContact{FirstName: badUTF8}); return err }},
 		"no contacts":         {"contacts", "is empty", func() error { _, err := c.Contacts.BulkCreate(ctx, nil); return err }},
 		"101 contacts":        {"contacts", "has 101 items, the limit is 100", func() error { _, err := c.Contacts.BulkCreate(ctx, make([]botix.CreateContact, 101)); return err }},
 		"no updates":          {"updates", "is empty", func() error { _, err := c.Contacts.BulkUpdate(ctx, nil); return err }},

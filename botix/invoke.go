@@ -56,6 +56,9 @@ func invokeSeeking[T any](ctx context.Context, c *Client, ep *call.Endpoint, in 
 	op.Render = env.render
 	if s != nil {
 		op.Look = s.look(c, &env)
+		if s.foreign != nil {
+			op.Foreign = func() bool { return s.foreign(env.Data) }
+		}
 		op.Made = func() ledger.Target { return s.target(env.Data) }
 		c.claims.Begin(s.likeness...)
 	}
@@ -79,7 +82,7 @@ func prepare(op *call.Operation, body any) error {
 	}
 	encoded, err := rest.Encode(body)
 	if err != nil {
-		return &InputError{op.Endpoint.Name, "body", err.Error()}
+		return &InputError{op.Endpoint.Name, "body", "cannot be encoded: " + err.Error()}
 	}
 	op.Request.Body = encoded
 	return nil
@@ -104,7 +107,9 @@ func (c *Client) run(ctx context.Context, op *call.Operation, cfg callConfig) (*
 	}
 	began := time.Now()
 	if c.hooks.CallStart != nil {
-		ctx = c.hooks.CallStart(ctx, callStart(op))
+		if own := c.hooks.CallStart(ctx, callStart(op)); own != nil {
+			ctx = own
+		}
 	}
 	res, err := c.engine.Do(ctx, op)
 	if f, ok := err.(*call.Failure); ok {
@@ -137,6 +142,9 @@ func (c *Client) name(ctx context.Context, op *call.Operation, cfg callConfig) e
 		if doubt := keyDoubt(cfg.key); doubt != "" {
 			c.engine.Log.LogAttrs(ctx, slog.LevelWarn, "doubtful idempotency key",
 				slog.String("op", op.Endpoint.Name), slog.String("why", doubt))
+		}
+		if c.engine.Ledger == nil {
+			return c.keys.claim(op)
 		}
 		return nil
 	}

@@ -20,6 +20,9 @@ type seek[T any] struct {
 	// find lists objects made since a moment that look like it. Most calls
 	// never need it, so it does all work that only a look needs.
 	find func(ctx context.Context, since time.Time) (lineup[T], error)
+	// foreign reports that an answer, stored under the key, is to another
+	// request; nil where that cannot be told.
+	foreign func(*T) bool
 	// made are the objects that an answer says were created.
 	made func(*T) []call.Object
 }

@@ -76,6 +76,7 @@ func (s *MessagesService) Send(ctx context.Context, req SendMessage, opts ...Cal
 		return nil, in.err
 	}
 	look := seekMessages(s.c, []SendMessage{req}, adoptSent, (*SentMessage).ids)
+	look.foreign = func(m *SentMessage) bool { return m.ContactID != 0 && m.ContactID != req.ContactID }
 	sent, _, err := invokeSeeking(ctx, s.c, messagesSend, input{body: req}, look, opts)
 	if sent != nil {
 		// The file declares the number twice and promises neither.

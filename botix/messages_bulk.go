@@ -44,6 +44,8 @@ type MessagesBulkItem struct {
 // was refused.
 func (r MessagesBulkItem) Err() error { return itemError(r.Index, r.Error, r.Message) }
 
+func (r MessagesBulkItem) place() int { return r.Index }
+
 // Receipt is what a bulk send tells of a message that the channel took.
 type Receipt struct {
 	MessageID MessageID
@@ -117,6 +119,7 @@ func (s *MessagesService) SendMany(ctx context.Context, messages []SendMessage, 
 
 func (s *MessagesService) bulkSend(ctx context.Context, messages []SendMessage, opts []CallOption) (*MessagesBulk, error) {
 	look := seekMessages(s.c, messages, adoptBulkSent, (*MessagesBulk).ids)
+	look.foreign = func(r *MessagesBulk) bool { return !fits(len(messages), r.Results) }
 	answer, _, err := invokeSeeking(ctx, s.c, messagesBulkSend, input{body: newMessages{messages}}, look, opts)
 	return answer, err
 }

@@ -166,8 +166,9 @@ func WithPace(p retry.Pace) Option { return func(c *config) { c.pace = p } }
 // logged. Default: silent.
 func WithLogger(log *slog.Logger) Option { return func(c *config) { c.log = log } }
 
-// WithHooks calls h at the start and end of calls and attempts.
-func WithHooks(h Hooks) Option { return func(c *config) { c.hooks = h } }
+// WithHooks calls h at the start and end of calls and attempts. Given more than
+// once, the first are the outermost.
+func WithHooks(h Hooks) Option { return func(c *config) { c.hooks = c.hooks.then(h) } }
 
 // WithNoticeInterval is how long a deprecation or notice that was logged stays
 // unlogged when it comes again. Default 24 h; 0 logs every one.

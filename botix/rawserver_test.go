@@ -312,7 +312,7 @@ func TestNoSilentResendOverHTTP2(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer client.Close()
+				defer tr.CloseIdleConnections()
 				err = do(t.Context(), client)
 				if o := retry.OutcomeOf(err); o != retry.Unknown {
 					t.Errorf("%v, outcome %v; want unknown", err, o)

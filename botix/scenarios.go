@@ -97,6 +97,8 @@ func (s *ScenariosService) Run(ctx context.Context, id ScenarioID, req RunScenar
 		return nil, in.err
 	}
 	params := input{args: pathArgs(id), body: req}
-	run, _, err := invokeSeeking(ctx, s.c, scenariosRun, params, seekRun(s.c, id, req), opts)
+	look := seekRun(s.c, id, req)
+	look.foreign = func(r *ScenarioRun) bool { return r.ScenarioID != 0 && r.ScenarioID != id }
+	run, _, err := invokeSeeking(ctx, s.c, scenariosRun, params, look, opts)
 	return run, err
 }

@@ -24,6 +24,21 @@ type Rate struct {
 	Date time.Time
 }
 
+// String tells the rate in words: "59 of 60 left until 2026-05-22T10:01:00Z".
+func (r Rate) String() string {
+	number := func(n int, known bool) string {
+		if !known {
+			return "?"
+		}
+		return strconv.Itoa(n)
+	}
+	text := number(r.Remaining, r.RemainingKnown) + " of " + number(r.Limit, r.LimitKnown) + " left"
+	if !r.Reset.IsZero() {
+		text += " until " + r.Reset.UTC().Format(time.RFC3339)
+	}
+	return text
+}
+
 // The headers as net/http spells them.
 const (
 	headerLimit     = "X-Ratelimit-Limit"

@@ -69,6 +69,10 @@ func (r *run) exchange(ctx context.Context, limit time.Duration, unresolved bool
 		Unresolved: unresolved,
 	}, r.engine.Codes, answer.Received)
 	r.Gone = v.Rule == retry.RuleGone
+	if v.Outcome == retry.Succeeded && answer.Replayed && r.op.Foreign != nil && r.op.Foreign() {
+		v = retry.Verdict{Outcome: retry.Conflict, Rule: "foreign answer"}
+		err = ErrForeignAnswer
+	}
 	r.note(a, v, err)
 	return v
 }

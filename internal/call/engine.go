@@ -48,6 +48,10 @@ type Hooks struct {
 // operation that is not settled, so that a resend could be a second effect.
 var ErrWindowClosed = errors.New("the server may have forgotten the idempotency key: a resend could have a second effect")
 
+// ErrForeignAnswer says that the stored answer under the key is that of another
+// request.
+var ErrForeignAnswer = errors.New("the stored answer under the key is that of another request")
+
 // ErrAmbiguous says that a look found what may be another operation's effect.
 var ErrAmbiguous = errors.New("the server's state does not tell whether this operation was carried out")
 

@@ -32,6 +32,10 @@ type Operation struct {
 	// not ProofLook. On Found it has put the result where Read would have.
 	Look func(ctx context.Context, first Send) (Sighting, error)
 
+	// Foreign reports that the result cannot be this request's: a stored answer
+	// to another that used the key. nil where that cannot be told.
+	Foreign func() bool
+
 	// Render is the result in the form that Read takes, for what was found and
 	// not answered. Made names the object that a success brought into being; nil
 	// where there is none.

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -29,22 +30,22 @@ func BuildPath(template string, args ...string) (Path, error) {
 		before, after, found := strings.Cut(rest, "{")
 		name, tail, closed := strings.Cut(after, "}")
 		if !found || !closed {
-			return Path{}, fmt.Errorf("path %s takes fewer than %d arguments", template, len(args))
+			return Path{}, fmt.Errorf("%s takes fewer than %d arguments", template, len(args))
 		}
 		switch {
 		case arg == "":
-			return Path{}, fmt.Errorf("path segment {%s} of %s is empty", name, template)
+			return Path{}, fmt.Errorf("segment {%s} of %s is empty", name, template)
 		case arg == "." || arg == "..":
-			return Path{}, fmt.Errorf("path segment {%s} of %s must not be %q", name, template, arg)
+			return Path{}, fmt.Errorf("segment {%s} of %s must not be %q", name, template, arg)
 		case !utf8.ValidString(arg):
-			return Path{}, fmt.Errorf("path segment {%s} of %s is not valid UTF-8", name, template)
+			return Path{}, fmt.Errorf("segment {%s} of %s is not valid UTF-8", name, template)
 		}
 		escaped.WriteString(before)
 		escaped.WriteString(url.PathEscape(arg))
 		rest = tail
 	}
 	if strings.Contains(rest, "{") {
-		return Path{}, fmt.Errorf("path %s takes more than %d arguments", template, len(args))
+		return Path{}, fmt.Errorf("%s takes more than %d arguments", template, len(args))
 	}
 	escaped.WriteString(rest)
 	plain, err := url.PathUnescape(escaped.String())
@@ -59,26 +60,26 @@ func BuildPath(template string, args ...string) (Path, error) {
 // "." or ".." segment.
 func ParsePath(raw string) (Path, error) {
 	if !strings.HasPrefix(raw, "/") || strings.HasPrefix(raw, "//") {
-		return Path{}, fmt.Errorf("path must begin with one slash")
+		return Path{}, errors.New("must begin with one slash")
 	}
 	if strings.ContainsAny(raw, "?#") {
-		return Path{}, fmt.Errorf("path must not hold a query or a fragment: escape ? as %%3F and # as %%23")
+		return Path{}, errors.New("must not hold a query or a fragment: escape ? as %3F and # as %23")
 	}
 	plain, err := url.PathUnescape(raw)
 	if err != nil {
-		return Path{}, fmt.Errorf("path is not validly escaped: %w", err)
+		return Path{}, fmt.Errorf("is not validly escaped: %w", err)
 	}
 	if !utf8.ValidString(plain) {
-		return Path{}, fmt.Errorf("path is not valid UTF-8")
+		return Path{}, errors.New("is not valid UTF-8")
 	}
 	for segment := range strings.SplitSeq(plain, "/") {
 		if segment == "." || segment == ".." {
-			return Path{}, fmt.Errorf("path must not hold the segment %q", segment)
+			return Path{}, fmt.Errorf("must not hold the segment %q", segment)
 		}
 	}
 	for i := range len(raw) {
 		if raw[i] <= ' ' || raw[i] == 0x7f {
-			return Path{}, fmt.Errorf("path holds a blank or control character: escape it")
+			return Path{}, errors.New("holds a blank or control character: escape it")
 		}
 	}
 	return Path{plain, raw}, nil
