@@ -1,9 +1,9 @@
 package botix
 
 import (
+	"cmp"
 	"context"
-	"fmt"
-	"slices"
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -17,9 +17,9 @@ import (
 type seek[T any] struct {
 	// likeness stands for what the call creates, one for each object.
 	likeness []uint64
-	// find lists objects made since a moment that look like it. Most calls
-	// never need it, so it does all work that only a look needs.
-	find func(ctx context.Context, since time.Time) (lineup[T], error)
+	// find lists what looks like it. Most calls never need it, so it does all
+	// work that only a look needs.
+	find func(ctx context.Context, when span) (lineup[T], error)
 	// foreign reports that an answer, stored under the key, is to another
 	// request; nil where that cannot be told.
 	foreign func(*T) bool
@@ -27,34 +27,76 @@ type seek[T any] struct {
 	made func(*T) []call.Object
 }
 
-// lineup is what a look saw.
+// lineup is what a look saw, by likeness.
 type lineup[T any] struct {
-	candidates map[uint64][]call.Object // by likeness
-	// adopt makes the call's result of candidates, one for each likeness.
+	sure    call.Sightings // made since the first send, and alike
+	perhaps call.Sightings // alike, but of a time or in a form that proves nothing
+	// adopt makes the call's result of sure ones, one for each likeness.
 	adopt func([]call.Object) *T
 }
 
-// slack is how much earlier than the first send a list is asked for.
-const slack = 2 * time.Minute
+// span is when the effect can have come to be, on the server's clock: not before
+// from, and if it was since sure, after the first send for certain. In between,
+// the clocks do not tell.
+type span struct{ from, sure time.Time }
+
+const (
+	// slack is how far the clock in an answer's Date and the one of the objects
+	// in the list may differ.
+	slack = 2 * time.Minute
+	// blind is how far back a look goes that knows no time of the server's.
+	blind = 25 * time.Hour
+)
+
+func spanOf(first call.Send) span {
+	if at, known := first.Server(); known {
+		return span{at.Add(-slack), at}
+	}
+	return span{from: first.Local.Add(-blind)}
+}
+
+// note puts an object that looks like the call's where its time belongs.
+func (l *lineup[T]) note(when span, createdAt time.Time, likeness uint64, o call.Object) {
+	switch {
+	case createdAt.Before(when.from):
+	case when.sure.IsZero() || createdAt.Before(when.sure):
+		l.perhaps.Add(likeness, o)
+	default:
+		l.sure.Add(likeness, o)
+	}
+}
+
+// most is how many objects a look reads. A list that is longer is not read to its
+// end, and so does not tell what is absent.
+const most = 1000
 
 // look returns what the engine calls after an unclear answer. Found puts the
 // result where the answer would have gone.
 func (s *seek[T]) look(c *Client, env *envelope[T]) func(context.Context, call.Send) (call.Sighting, error) {
 	return func(ctx context.Context, first call.Send) (call.Sighting, error) {
-		since := first.Server()
-		if !first.Known {
-			since = since.Add(-slack) // no server time is known: trust ours less
-		}
-		found, err := s.find(ctx, since)
+		found, err := s.find(ctx, spanOf(first))
 		if err != nil {
-			return call.Ambiguous, fmt.Errorf("looking up whether it was done: %w", err)
+			return call.Ambiguous, &lookError{err}
 		}
-		seen, objects := c.claims.Match(s.likeness, found.candidates)
+		seen, objects := c.claims.Match(s.likeness, found.sure, found.perhaps)
 		if seen == call.Found {
 			*env = envelope[T]{Data: found.adopt(objects)}
 		}
 		return seen, nil
 	}
+}
+
+// lookError is why a look did not tell. What its own request was answered is not
+// the answer of the call: only the reasons that end both show through.
+type lookError struct{ err error }
+
+func (e *lookError) Error() string { return "looking up whether it was done: " + e.err.Error() }
+
+func (e *lookError) Unwrap() []error {
+	if own, ok := errors.AsType[*Error](e.err); ok {
+		return own.cause
+	}
+	return []error{e.err}
 }
 
 // asLook marks the requests of a look: in an outage they must not add to the load.
@@ -90,11 +132,11 @@ const (
 	kindRun     = "run"
 )
 
-// sought is one object that a look found.
+// sought is the objects that a look found.
 type sought[T any] map[call.Object]*T
 
 // seekMessages finds sent messages by contact, text and, where one was named,
-// channel. Messages of the contact's own are not candidates.
+// channel. Those of the contact, of the system and of scenarios are none of ours.
 func seekMessages[T any](c *Client, sent []SendMessage, adopt func([]*Message) *T, made func(*T) []MessageID) *seek[T] {
 	s := &seek[T]{
 		likeness: make([]uint64, len(sent)),
@@ -103,65 +145,88 @@ func seekMessages[T any](c *Client, sent []SendMessage, adopt func([]*Message) *
 	for i := range sent {
 		s.likeness[i] = c.likeMessage(sent[i].ContactID, sent[i].Content)
 	}
-	s.find = func(ctx context.Context, since time.Time) (lineup[T], error) {
+	s.find = func(ctx context.Context, when span) (lineup[T], error) {
 		found := sought[Message]{}
-		all := make(map[uint64][]call.Object)
-		channels := make(map[uint64][]Channel, len(sent)) // "" for any
+		seen := lineup[T]{adopt: func(objects []call.Object) *T { return adopt(found.of(objects)) }}
+		wanted := make(map[uint64][]*SendMessage, len(sent))
 		for i, l := range s.likeness {
-			channels[l] = append(channels[l], sent[i].Channel)
+			wanted[l] = append(wanted[l], &sent[i])
 		}
-		list := ListMessages{Since: since.Add(-slack), Limit: maxPageSize}
+		list := ListMessages{Since: when.from, Limit: maxPageSize}
 		if len(sent) == 1 {
 			list.ContactID = sent[0].ContactID
 		}
+		read := 0
 		for m, err := range c.Messages.All(ctx, list, asLook) {
-			if err != nil {
-				return lineup[T]{}, err
+			if read++; err != nil || read > most {
+				return seen, cmp.Or(err, ErrAmbiguous)
 			}
 			l := c.likeMessage(m.ContactID, m.Content)
-			through := slices.Contains(channels[l], "") || slices.Contains(channels[l], m.Channel)
-			if !through || m.Role == RoleUser || m.CreatedAt.Before(since) {
-				continue
-			}
 			o := call.Object{Kind: kindMessage, ID: int64(m.ID)}
-			found[o] = m
-			all[l] = append(all[l], o)
+			switch m.resembles(wanted[l]) {
+			case every:
+				found[o] = m
+				seen.note(when, m.CreatedAt, l, o)
+			case some:
+				seen.perhaps.Add(l, o)
+			}
 		}
-		return lineup[T]{all, func(objects []call.Object) *T { return adopt(found.of(objects)) }}, nil
+		return seen, nil
 	}
 	return s
 }
 
+// likeMessage stands for a message by what survives a server's tidying of texts:
+// no blanks around it, one kind of line end.
 func (c *Client) likeMessage(contact ContactID, content string) uint64 {
+	content = strings.TrimSpace(strings.ReplaceAll(content, "\r\n", "\n"))
 	return c.claims.Likeness(kindMessage, strconv.FormatInt(int64(contact), 10), content)
 }
 
-// seekRun finds a scenario's run by its first message to the contact. Runs are
-// told apart by the chat each one opens.
+// resembles compares a listed message with sent ones of its contact and text.
+func (m *Message) resembles(sent []*SendMessage) agreement {
+	if m.Role == RoleUser || m.Role == RoleSystem || m.Source != nil && *m.Source == SourceScenario {
+		return none
+	}
+	best := none
+	for _, s := range sent {
+		switch {
+		case s.Channel != "" && s.Channel != m.Channel:
+		case len(s.Attachments) != len(m.Attachments):
+		case len(s.Attachments) > 0 || m.Role == RoleOperator:
+			// Whether it is the same picture, or a person typed it, is not told.
+			best = max(best, some)
+		default:
+			best = every
+		}
+	}
+	return best
+}
+
+// seekRun finds a scenario's run by the chat it opens.
 func seekRun(c *Client, id ScenarioID, req RunScenario) *seek[ScenarioRun] {
 	l := c.claims.Likeness(kindRun, strconv.FormatInt(int64(id), 10), strconv.FormatInt(int64(req.ContactID), 10))
 	return &seek[ScenarioRun]{
 		likeness: []uint64{l},
-		find: func(ctx context.Context, since time.Time) (lineup[ScenarioRun], error) {
-			found := sought[Message]{}
-			all := make(map[uint64][]call.Object)
-			list := ListMessages{ContactID: req.ContactID, Since: since.Add(-slack), Limit: maxPageSize}
-			for m, err := range c.Messages.All(ctx, list, asLook) {
-				if err != nil {
-					return lineup[ScenarioRun]{}, err
+		find: func(ctx context.Context, when span) (lineup[ScenarioRun], error) {
+			found := sought[Chat]{}
+			seen := lineup[ScenarioRun]{adopt: func(objects []call.Object) *ScenarioRun {
+				chat := found[objects[0]]
+				return &ScenarioRun{ChatID: chat.ID, ScenarioID: id, Channel: chat.Channel, Status: RunStatusStarted}
+			}}
+			read := 0
+			for chat, err := range c.Chats.All(ctx, ListChats{ContactID: req.ContactID, Limit: maxPageSize}, asLook) {
+				if read++; err != nil || read > most {
+					return seen, cmp.Or(err, ErrAmbiguous)
 				}
-				scenario := m.Source != nil && *m.Source == SourceScenario && m.ScenarioID != nil && *m.ScenarioID == id
-				o := call.Object{Kind: kindRun, ID: int64(m.ChatID)}
-				if !scenario || m.CreatedAt.Before(since) || found[o] != nil {
+				if chat.ScenarioID == nil || *chat.ScenarioID != id || req.Channel != "" && req.Channel != chat.Channel {
 					continue
 				}
-				found[o] = m
-				all[l] = append(all[l], o)
+				o := call.Object{Kind: kindRun, ID: int64(chat.ID)}
+				found[o] = chat
+				seen.note(when, chat.CreatedAt, l, o)
 			}
-			return lineup[ScenarioRun]{all, func(objects []call.Object) *ScenarioRun {
-				m := found[objects[0]]
-				return &ScenarioRun{ChatID: m.ChatID, ScenarioID: id, Channel: m.Channel, Status: RunStatusStarted}
-			}}, nil
+			return seen, nil
 		},
 		made: func(r *ScenarioRun) []call.Object { return objects(kindRun, []ChatID{r.ChatID}) },
 	}
@@ -179,35 +244,31 @@ func seekContacts[T any](c *Client, created []CreateContact, adopt func([]*Conta
 		wanted[i] = identity(&created[i])
 		s.likeness[i] = c.claims.Likeness(append([]string{kindContact}, wanted[i]...)...)
 	}
-	s.find = func(ctx context.Context, since time.Time) (lineup[T], error) {
+	s.find = func(ctx context.Context, when span) (lineup[T], error) {
 		found := sought[Contact]{}
-		all := make(map[uint64][]call.Object)
-		list := ListContacts{Since: since.Add(-slack), Limit: maxPageSize}
-		for contact, err := range c.Contacts.All(ctx, list, asLook) {
-			if err != nil {
-				return lineup[T]{}, err
-			}
-			if contact.CreatedAt.Before(since) {
-				continue
+		seen := lineup[T]{adopt: func(objects []call.Object) *T { return adopt(found.of(objects)) }}
+		read := 0
+		for contact, err := range c.Contacts.All(ctx, ListContacts{Since: when.from, Limit: maxPageSize}, asLook) {
+			if read++; err != nil || read > most {
+				return seen, cmp.Or(err, ErrAmbiguous)
 			}
 			o := call.Object{Kind: kindContact, ID: int64(contact.ID)}
 			found[o] = contact
 			have := identity(contact.asCreated())
-			taken := make(map[uint64]bool) // equal items of one call share their candidates
+			noted := make(map[uint64]bool) // equal items of one call share what they see
 			for i, l := range s.likeness {
-				switch alike(wanted[i], have) {
-				case some:
-					// Perhaps ours, as the server rewrote it, perhaps not.
-					return lineup[T]{}, ErrAmbiguous
-				case every:
-					if !taken[l] {
-						all[l] = append(all[l], o)
-					}
-					taken[l] = true
+				agrees := alike(wanted[i], have)
+				switch {
+				case noted[l]:
+				case agrees == some: // perhaps ours, as the server rewrote it
+					seen.perhaps.Add(l, o)
+				case agrees == every:
+					seen.note(when, contact.CreatedAt, l, o)
 				}
+				noted[l] = true
 			}
 		}
-		return lineup[T]{all, func(objects []call.Object) *T { return adopt(found.of(objects)) }}, nil
+		return seen, nil
 	}
 	return s
 }
@@ -269,34 +330,44 @@ func (c *Contact) asCreated() *CreateContact {
 	}
 }
 
-type likeness uint8
+// agreement is how much of what was wanted an object has.
+type agreement uint8
 
 const (
-	none likeness = iota
+	none agreement = iota
 	some
 	every
 )
 
 // alike compares what was wanted with what is there, in the fields that were
 // wanted.
-func alike(wanted, have []string) likeness {
-	equal, asked := 0, 0
+func alike(wanted, have []string) agreement {
+	equal, near, asked := 0, 0, 0
 	for i, w := range wanted {
-		if w == "" {
+		switch {
+		case w == "":
 			continue
+		case w == have[i]:
+			equal++
+		case sameNumber(w, have[i]):
+			near++
 		}
 		asked++
-		if w == have[i] {
-			equal++
-		}
 	}
 	switch {
 	case asked == 0: // any contact could be it
 		return some
-	case equal == 0:
-		return none
 	case equal == asked:
 		return every
+	case equal+near > 0:
+		return some
 	}
-	return some
+	return none
+}
+
+// sameNumber reports whether two phones may be one, written with and without the
+// code of a country.
+func sameNumber(a, b string) bool {
+	const local = 10
+	return digits(a) && digits(b) && len(a) >= local && len(b) >= local && a[len(a)-local:] == b[len(b)-local:]
 }

@@ -138,7 +138,7 @@ func (r *run) note(a *retry.Attempt, v retry.Verdict, err error) {
 	default:
 		r.tries++
 	}
-	if r.first.Local.IsZero() && v.Outcome != retry.NotSent {
+	if r.first.Local.IsZero() && v.Outcome.PossiblySent() {
 		r.first.Local = a.Started
 	}
 }

@@ -88,12 +88,24 @@ func (c *Claims) Lose(likeness ...uint64) {
 	c.lost = append(c.lost, loss{now, likeness})
 }
 
-// Match finds the objects of one operation among candidates: for each of its
-// likenesses, those that look like it. It is Found, and takes one for each, when
-// every likeness has enough that are free; Absent when none has any; else
-// Ambiguous. What is there while another open operation would have made the same
-// may be the other's, and is Ambiguous too.
-func (c *Claims) Match(likeness []uint64, candidates map[uint64][]Object) (Sighting, []Object) {
+// Sightings are objects that a look saw, by what they look like. The zero value
+// is ready.
+type Sightings struct{ by map[uint64][]Object }
+
+// Add notes an object.
+func (s *Sightings) Add(likeness uint64, o Object) {
+	if s.by == nil {
+		s.by = make(map[uint64][]Object)
+	}
+	s.by[likeness] = append(s.by[likeness], o)
+}
+
+// Match finds the objects of one operation among those that are surely of its
+// kind and time. It is Found, and takes one for each likeness, when every
+// likeness has enough that are free; Absent when none has any, nor one that is
+// perhaps its; else Ambiguous. What is there while another open operation would
+// have made the same may be the other's, and is Ambiguous too.
+func (c *Claims) Match(likeness []uint64, sure, perhaps Sightings) (Sighting, []Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.forget(time.Now())
@@ -104,8 +116,10 @@ func (c *Claims) Match(likeness []uint64, candidates map[uint64][]Object) (Sight
 	free := make(map[uint64][]Object)
 	found := 0
 	for l, n := range wanted {
-		free[l] = c.free(candidates[l])
+		free[l] = c.free(sure.by[l])
 		switch {
+		case len(free[l]) == 0 && len(c.free(perhaps.by[l])) > 0:
+			return Ambiguous, nil
 		case len(free[l]) == 0:
 		case len(free[l]) < n || c.open[l] > n:
 			return Ambiguous, nil

@@ -112,6 +112,14 @@ func TestClaims(t *testing.T) {
 		return all
 	}
 	type found = map[uint64][]Object
+	sight := func(f found) (s Sightings) {
+		for l, all := range f {
+			for _, o := range all {
+				s.Add(l, o)
+			}
+		}
+		return s
+	}
 	for _, tt := range []struct {
 		name   string
 		others func(*Claims) // what else goes on in the process
@@ -141,7 +149,7 @@ func TestClaims(t *testing.T) {
 				tt.others(c)
 			}
 			c.Begin(tt.mine...)
-			got, ids := c.Match(tt.mine, tt.found)
+			got, ids := c.Match(tt.mine, sight(tt.found), Sightings{})
 			if got != tt.want || len(ids) != len(tt.ids) {
 				t.Fatalf("Match = %v %v, want %v %v", got, ids, tt.want, tt.ids)
 			}
@@ -151,11 +159,33 @@ func TestClaims(t *testing.T) {
 				}
 			}
 			if got == Found {
-				if again, _ := c.Match(tt.mine, tt.found); again == Found && len(tt.found[1]) < 2 {
+				if again, _ := c.Match(tt.mine, sight(tt.found), Sightings{}); again == Found && len(tt.found[1]) < 2 {
 					t.Error("the same object was taken twice")
 				}
 			}
 		})
+	}
+}
+
+// What may be the operation's, but is not surely so, is neither taken nor absent.
+func TestClaimsLeaveWhatIsPerhapsTheirs(t *testing.T) {
+	c := NewClaims()
+	c.Begin(1)
+	var perhaps Sightings
+	perhaps.Add(1, Object{"message", 5})
+	if got, _ := c.Match([]uint64{1}, Sightings{}, perhaps); got != Ambiguous {
+		t.Errorf("Match = %v, want Ambiguous", got)
+	}
+	var sure Sightings
+	sure.Add(1, Object{"message", 6})
+	if got, ids := c.Match([]uint64{1}, sure, perhaps); got != Found || ids[0].ID != 6 {
+		t.Errorf("Match = %v %v, want the sure one", got, ids)
+	}
+	c.Begin(2)
+	c.Settle([]Object{{"message", 5}}, 2)
+	c.Begin(1)
+	if got, _ := c.Match([]uint64{1, 1}, Sightings{}, perhaps); got != Absent {
+		t.Errorf("Match = %v: what belongs to another is no doubt", got)
 	}
 }
 
@@ -169,8 +199,9 @@ func TestClaimsForget(t *testing.T) {
 		c.Begin(1)
 		c.Lose(1)
 		time.Sleep(memory + time.Second)
-		c.Begin(3)
-		c.Settle(nil, 3)
+		if got, _ := c.Match([]uint64{9}, Sightings{}, Sightings{}); got != Absent {
+			t.Errorf("Match = %v", got)
+		}
 		if len(c.open)+len(c.lost)+len(c.taken)+len(c.takes) != 0 {
 			t.Errorf("something is remembered: open %v, lost %v, taken %v", c.open, c.lost, c.taken)
 		}

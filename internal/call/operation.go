@@ -64,18 +64,20 @@ type Reading struct {
 // Send is when an operation first may have reached the server.
 type Send struct {
 	Local time.Time
-	// Offset is the server's clock minus ours, from the Date of a later
-	// answer; Known tells whether there was one. Dates are whole seconds.
-	Offset time.Duration
-	Known  bool
+	// Date is what an answer that came later said of the server's clock, and
+	// Received when that was. Zero where no answer said.
+	Date, Received time.Time
 }
 
-// Server is the time of the send on the server's clock, at the earliest.
-func (s Send) Server() time.Time {
-	if !s.Known {
-		return s.Local
+// Server is the time of the send on the server's clock, at the earliest: dates
+// are whole seconds. known tells whether there was one to go by.
+func (s Send) Server() (at time.Time, known bool) {
+	if s.Date.IsZero() {
+		return s.Local, false
 	}
-	return s.Local.Add(s.Offset - time.Second)
+	// The difference is taken on the monotonic clock: a local clock that was set
+	// in between does not matter.
+	return s.Date.Add(-s.Received.Sub(s.Local) - time.Second), true
 }
 
 // Sighting is the result of a look.

@@ -23,7 +23,9 @@ type plan struct {
 func (r *run) plan(ctx context.Context, v retry.Verdict) plan {
 	p := plan{step: stop, verdict: v}
 	if v.Outcome == retry.Succeeded {
-		r.engine.Budget.Success()
+		if !r.op.Unearned {
+			r.engine.Budget.Success()
+		}
 		return p
 	}
 	next := decide(r.op, v, &r.Answer, r.refused)
@@ -106,6 +108,14 @@ func (r *run) lookFor(ctx context.Context, p plan) (plan, error) {
 		return p, err
 	}
 	seen, err := r.look(ctx)
+	if wait := r.tooSoon(); err == nil && seen == Absent && wait > 0 {
+		if err = retry.Allow(ctx, wait); err == nil {
+			err = retry.Sleep(ctx, wait)
+		}
+		if err == nil {
+			seen, err = r.look(ctx)
+		}
+	}
 	if err != nil {
 		return p, err
 	}
@@ -113,6 +123,10 @@ func (r *run) lookFor(ctx context.Context, p plan) (plan, error) {
 		r.Adopted, r.done = true, true
 		return plan{step: stop}, r.recordFound()
 	}
+	for i := range r.Attempts {
+		r.Attempts[i].Absent = r.Attempts[i].Outcome.PossiblySent()
+	}
+	r.first = Send{}
 	next := plan{step: resend, verdict: p.verdict, allowed: true}
 	if next.wait, next.reason = r.nextTry(ctx, p.verdict, 0, false); next.reason != nil {
 		next.step = stop
@@ -126,21 +140,26 @@ func (r *run) look(ctx context.Context) (Sighting, error) {
 		return Ambiguous, ErrAmbiguous
 	}
 	if date, err := http.ParseTime(r.Answer.Header.Get("Date")); err == nil {
-		r.first.Offset, r.first.Known = date.Sub(r.Answer.Received), true
+		r.first.Date, r.first.Received = date, r.Answer.Received
 	}
 	seen, err := r.op.Look(ctx, r.first)
 	if err != nil {
 		return Ambiguous, err
 	}
-	switch seen {
-	case Ambiguous:
+	if seen == Ambiguous {
 		return Ambiguous, ErrAmbiguous
-	case Absent:
-		for i := range r.Attempts {
-			r.Attempts[i].Absent = r.Attempts[i].Outcome.PossiblySent()
-		}
 	}
 	return seen, nil
+}
+
+// tooSoon is how long the platform may still be at work on the last attempt
+// though something between us and it has answered: until then the absence of an
+// effect proves nothing.
+func (r *run) tooSoon() time.Duration {
+	if r.Reading.Envelope && r.Answer.Status != http.StatusGatewayTimeout {
+		return 0 // its own answer
+	}
+	return time.Until(r.last().Started.Add(r.engine.ServerTime))
 }
 
 // sleep waits as planned.
