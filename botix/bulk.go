@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/botix-pro/sdk-go/retry"
 )
@@ -149,7 +150,7 @@ func inChunks[In, T any](ctx context.Context, in *checker, field string, items [
 			silences = 0
 			continue
 		case retry.Unknown:
-			if silences++; silences < 2 && ctx.Err() == nil {
+			if silences++; silences < 2 && ctx.Err() == nil && !asksToWait(err) {
 				continue
 			}
 		}
@@ -158,7 +159,45 @@ func inChunks[In, T any](ctx context.Context, in *checker, field string, items [
 		}
 		break
 	}
-	return report, errors.Join(errs...)
+	if len(errs) == 0 {
+		return report, nil
+	}
+	return report, &BulkError{
+		Done: report.Count(ItemDone), Failed: report.Count(ItemFailed),
+		Unknown: report.Count(ItemUnknown), NotSent: report.Count(ItemNotSent), Errs: errs,
+	}
+}
+
+// asksToWait reports whether the server asked to be left alone for a while.
+func asksToWait(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.RetryAt.After(time.Now())
+}
+
+// BulkError says that requests of CreateMany, UpdateMany or SendMany failed. What
+// became of each item is in the [Report] beside it: repeat items by their state
+// there, never the whole job.
+type BulkError struct {
+	Done, Failed, Unknown, NotSent int // items
+	// Errs are the failed requests' errors, in order; each names its items.
+	Errs []error
+}
+
+func (e *BulkError) Error() string {
+	return fmt.Sprintf("botix: of %d items %d are done, %d failed, %d unknown, %d not sent: %v",
+		e.Done+e.Failed+e.Unknown+e.NotSent, e.Done, e.Failed, e.Unknown, e.NotSent, errors.Join(e.Errs...))
+}
+
+// Unwrap returns the failed requests' errors.
+func (e *BulkError) Unwrap() []error { return e.Errs }
+
+// Outcome is that of the whole job: [retry.Unknown] as soon as anything of it was
+// done or may have been.
+func (e *BulkError) Outcome() retry.Outcome {
+	if e.Done+e.Unknown > 0 {
+		return retry.Unknown
+	}
+	return retry.OutcomeOf(e.Errs[0])
 }
 
 // settle writes down what became of the items of one request.

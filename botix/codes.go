@@ -129,3 +129,13 @@ func (c Code) matches(target error) bool {
 	sentinel, ok := target.(codeError)
 	return ok && strings.EqualFold(string(sentinel.code), string(c))
 }
+
+// shown is the code as errors show it: one that is not written like a code could
+// be anything.
+func (c Code) shown() string {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
+	if strings.Trim(string(c), letters) != "" || len(c) > 64 {
+		return "an unusual code"
+	}
+	return string(c)
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -144,9 +145,9 @@ func (e *Error) said() string {
 	status := fmt.Sprintf(" (status %d)", e.Status)
 	switch {
 	case e.Code != "" && e.told != "":
-		return clip(string(e.Code)) + ": " + e.told + status
+		return e.Code.shown() + ": " + e.told + status
 	case e.Code != "":
-		return clip(string(e.Code)) + status
+		return e.Code.shown() + status
 	case e.Status == http.StatusGone:
 		return ErrGone.Error() + status
 	case e.Status/100 == 3:
@@ -184,6 +185,9 @@ func (e *Error) Is(target error) bool {
 // Next says what is safe to do now, and what is not.
 func (e *Error) Next() string {
 	switch {
+	case e.outcome == retry.Unknown && e.unstored():
+		return "It may have been done, and the platform stores no server error: look it up before calling again, " +
+			"also under the same key. A repeat could be a second effect."
 	case e.outcome == retry.Unknown:
 		return nextAfterUnknown[e.class]
 	case e.Status == http.StatusGone && e.Replacement != "":
@@ -192,6 +196,14 @@ func (e *Error) Next() string {
 		return nextAfterCode[e.Code]
 	}
 	return next[e.outcome]
+}
+
+// unstored reports whether an attempt that may have had its effect was answered
+// with a server error: then the key does not protect a repeat.
+func (e *Error) unstored() bool {
+	return e.class == call.HonoursKeys && slices.ContainsFunc(e.Attempts, func(a retry.Attempt) bool {
+		return a.Status >= http.StatusInternalServerError && a.Outcome.PossiblySent() && !a.Absent
+	})
 }
 
 // nextAfterCode is for codes of which more is known than of their outcome.

@@ -33,9 +33,11 @@ func (b *bodies) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		b.mu.Lock()
-		b.sent = append(b.sent, string(body))
-		b.mu.Unlock()
+		if len(body) > 0 {
+			b.mu.Lock()
+			b.sent = append(b.sent, string(body))
+			b.mu.Unlock()
+		}
 		r = r.Clone(r.Context())
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}

@@ -62,7 +62,14 @@ func invokeSeeking[T any](ctx context.Context, c *Client, ep *call.Endpoint, in 
 		op.Made = func() ledger.Target { return s.target(env.Data) }
 		c.claims.Begin(s.likeness...)
 	}
+	ended := false
+	defer func() {
+		if s != nil && !ended { // a panic of the program's own code, in a hook or a transport
+			c.claims.Lose(s.likeness...)
+		}
+	}()
 	res, err := c.run(ctx, op, cfg)
+	ended = true
 	if s != nil {
 		s.settle(c, env.Data, res.Unresolved())
 	}
@@ -185,9 +192,10 @@ type apiError struct {
 }
 
 var (
-	errEmptyAnswer = errors.New("the answer has no body")
-	errNoData      = errors.New("the answer has no data")
-	errNotEnvelope = errors.New("the answer is not the API's envelope")
+	errEmptyAnswer   = errors.New("the answer has no body")
+	errNoData        = errors.New("the answer has no data")
+	errContradiction = errors.New("the answer says success and has an error")
+	errNotEnvelope   = errors.New("the answer is not the API's envelope")
 )
 
 // byteOrderMark may stand before JSON and is skipped (RFC 8259 section 8.1).
@@ -217,6 +225,10 @@ func (e *envelope[T]) read(status int, body []byte, emptyOK bool) call.Reading {
 	}
 	if e.Success == nil {
 		return call.Reading{Err: errNotEnvelope}
+	}
+	if *e.Success && e.Error != nil && e.Error.Code != "" {
+		*e = envelope[T]{}
+		return call.Reading{Envelope: true, Err: errContradiction}
 	}
 	if !*e.Success {
 		r := e.Error.reading()

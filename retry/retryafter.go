@@ -42,6 +42,17 @@ func after(v string, h http.Header, received time.Time) (time.Duration, bool) {
 	if digits(v) {
 		return seconds(v), true
 	}
+	if list := strings.Split(v, ","); len(list) > 1 && digits(strings.TrimSpace(list[0])) {
+		// Lines of one name, merged on the way: the longest holds.
+		var longest time.Duration
+		for _, one := range list {
+			if one = strings.TrimSpace(one); !digits(one) {
+				return 0, false
+			}
+			longest = max(longest, seconds(one))
+		}
+		return longest, true
+	}
 	at, ok := httpDate(v, received)
 	if !ok {
 		return 0, false

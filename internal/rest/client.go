@@ -204,8 +204,37 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
-	return a, err
+	return a, c.scrub(err, r)
 }
+
+// scrub keeps what is in a request out of a transport's error: a peer's bytes are
+// quoted there, and may be an echo.
+func (c *Client) scrub(err error, r Request) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	for _, private := range []string{c.fixed["Authorization"][0], strings.TrimPrefix(c.fixed["Authorization"][0], "Bearer "), r.Target(), r.Query, r.Key} {
+		if private != "" {
+			text = strings.ReplaceAll(text, private, "…")
+		}
+	}
+	if text == err.Error() {
+		return err
+	}
+	return &scrubbedError{text, err}
+}
+
+// scrubbedError is an error whose text was changed.
+type scrubbedError struct {
+	text string
+	err  error
+}
+
+func (e *scrubbedError) Error() string { return e.text }
+
+// Unwrap returns the error as the transport gave it.
+func (e *scrubbedError) Unwrap() error { return e.err }
 
 // roundTrip does what http.Client does around a transport, redirects aside.
 func (c *Client) roundTrip(req *http.Request, fresh bool) (*http.Response, error) {
@@ -230,7 +259,20 @@ func (c *Client) roundTrip(req *http.Request, fresh bool) (*http.Response, error
 	if c.jar != nil {
 		c.jar.SetCookies(req.URL, resp.Cookies())
 	}
+	if to := resp.Request; to != nil && (to.Method != req.Method || to.URL.Host != req.URL.Host || to.URL.Path != req.URL.Path) {
+		return redirected(resp), nil
+	}
 	return resp, nil
+}
+
+// redirected is the answer in place of one that a transport fetched from
+// elsewhere by itself: that says nothing about the request.
+func redirected(resp *http.Response) *http.Response {
+	_ = resp.Body.Close()
+	return &http.Response{
+		StatusCode: http.StatusTemporaryRedirect, Body: http.NoBody,
+		Header: http.Header{"Location": {resp.Request.URL.String()}},
+	}
 }
 
 // mediaJSON is a header's value in all requests: nothing may change it.
@@ -257,24 +299,25 @@ func (c *Client) request(ctx context.Context, r Request) *http.Request {
 	if r.Body != nil {
 		header["Content-Type"] = mediaJSON
 	}
-	if r.Method != http.MethodGet {
-		oneWay(req, r.Body)
-	}
+	oneWay(req, r.Body)
 	return req
 }
 
-// oneWay gives a mutation a body that net/http cannot rewind. Without it
-// net/http sends a request again by itself when a kept connection breaks: any
-// request with GetBody, and any without a body that has an Idempotency-Key.
-// Every try must be ours, for only ours are counted, spaced and recorded.
+// oneWay gives a request a body that net/http cannot rewind. Without it net/http
+// sends a request again by itself when a kept connection breaks: any with
+// GetBody, any without a body that has an Idempotency-Key, and any read, once for
+// each connection that died. Every try must be ours, for only ours are counted,
+// spaced and recorded.
 func oneWay(req *http.Request, body []byte) {
 	req.GetBody, req.ContentLength = nil, int64(len(body))
 	req.Body = io.NopCloser(bytes.NewReader(body))
-	if len(body) == 0 && req.Method != http.MethodDelete {
-		// An empty body of unknown kind would go out chunked.
-		req.TransferEncoding = []string{"identity"}
+	if len(body) == 0 {
+		// An empty body of unknown kind would go out chunked, or be read ahead.
+		req.TransferEncoding = identity
 	}
 }
+
+var identity = []string{"identity"}
 
 // read takes the whole body, up to the limit. Closing what is left unread
 // gives up the connection: an endless body costs one connection and no time.
