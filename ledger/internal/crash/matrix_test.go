@@ -159,11 +159,13 @@ func TestCrashMatrix(t *testing.T) {
 	t.Logf("%d cells, %d points to be killed at, %d of them now", len(cells), points, len(all))
 }
 
-// chosen thins the matrix out, always in the same way.
+// chosen thins the matrix out, always in the same way. What is in flight at the
+// server when the resume comes is always among it.
 func (s scenario) chosen() bool {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(s.String()))
-	return *full || h.Sum32()%uint32(thin()) == 0
+	inFlight := s.weather.slow && strings.HasSuffix(s.killAt, ": written")
+	return *full || inFlight || h.Sum32()%uint32(thin()) == 0
 }
 
 // crew is the processes that resume, shared by all scenarios of a test.
