@@ -134,6 +134,7 @@ func faults(rnd *rand.Rand) []botixtest.Rule {
 		botixtest.Status(503).With("Retry-After", "3"), botixtest.Status(503).With("Retry-After", "2").AfterWork(),
 		botixtest.RateLimited("2"), botixtest.RateLimited("4"),
 		botixtest.Delay(2 * time.Second), botixtest.Delay(7 * time.Second), botixtest.DelayAfter(7 * time.Second),
+		botixtest.Gateway(504, 2*time.Second), botixtest.Gateway(502, 6*time.Second),
 		botixtest.Redirect(307, "https://elsewhere.test/"), botixtest.Gzip(), botixtest.ExtraFields(),
 		botixtest.Refusal("DELIVERY_FAILED"), botixtest.Refusal("CONTACT_BUSY"),
 	}

@@ -238,6 +238,17 @@ func (d *Drive) Attempts() []retry.Attempt {
 	return all
 }
 
+// ServerOffset is the server's clock minus ours, as the last attempt that was
+// told it found; known reports whether any was.
+func (d *Drive) ServerOffset() (offset time.Duration, known bool) {
+	for _, a := range d.attempts {
+		if a.ServerOffset != nil {
+			offset, known = time.Duration(*a.ServerOffset)*time.Millisecond, true
+		}
+	}
+	return offset, known
+}
+
 // outcomeOf reads an outcome by its name; one that is open or of a later version
 // is unknown.
 func outcomeOf(name string) retry.Outcome {

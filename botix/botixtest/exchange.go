@@ -100,6 +100,16 @@ func (s *Server) answer(x *exchange) *Answer {
 		return refuse("NOT_FOUND", "there is no such path")
 	}
 	known := s.begin(x)
+	if early := x.early(); early != nil && known == nil && s.enter() {
+		go func() {
+			defer s.running.Done()
+			defer s.end(x)
+			if s.waitBefore(x) {
+				s.work(x)
+			}
+		}()
+		return early
+	}
 	if known == nil {
 		defer s.end(x)
 	}
@@ -110,6 +120,16 @@ func (s *Server) answer(x *exchange) *Answer {
 		known = s.work(x)
 	}
 	return s.alter(x, known)
+}
+
+// early is an answer that does not wait for the work; nil when there is none.
+func (x *exchange) early() *Answer {
+	for _, f := range x.faults {
+		if f.early != nil {
+			return f.early.clone()
+		}
+	}
+	return nil
 }
 
 // enterAPI is everything that comes before the request is looked at: who asks, may they, how often, is the API there.

@@ -28,6 +28,7 @@ type Fault struct {
 	// stored under the key; afterwards happens on the way, and the real answer is stored.
 	ownFailure *Answer
 	afterwards *Answer
+	early      *Answer // comes before the work, which goes on
 	alter      func(*Answer)
 	set        http.Header // headers of the final answer; a nil value removes one
 
@@ -129,6 +130,13 @@ func HTML(status int) Fault {
 		fmt.Sprintf("<html><body><h1>%d %s</h1><hr>nginx</body></html>", status, http.StatusText(status)))
 	f.name = fmt.Sprintf("HTML %d", status)
 	return f
+}
+
+// Gateway answers at once with the page of a proxy that lost patience, while the work is done after the time it takes, as
+// behind [Delay]. The real answer is stored under the key and reaches nobody.
+func Gateway(status int, work time.Duration) Fault {
+	page := HTML(status)
+	return Fault{name: fmt.Sprintf("gateway %d, work after %v", status, work), before: work, early: page.instead, keep: -1}
 }
 
 // Redirect answers with a Location and no body, without doing the work.

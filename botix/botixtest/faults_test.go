@@ -372,3 +372,23 @@ func TestSameSeedSameServer(t *testing.T) {
 		t.Error("two seeds gave one trace")
 	}
 }
+
+// Behind a gateway that lost patience the work goes on, and its answer is stored.
+func TestGatewayAnswersBeforeTheWork(t *testing.T) {
+	inBubble(t, botixtest.Config{}, func(c *client) {
+		contact := c.srv.AddContact(botixtest.Contact{LastChannel: "telegram"})
+		c.srv.Script(botixtest.On("messagesSend").Nth(1).Do(botixtest.Gateway(504, 3*time.Second)))
+		const send = `{"contact_id":1,"content":"x"}`
+		if got := c.raw("POST messages", send, "Idempotency-Key", "k"); got.status != 504 {
+			t.Errorf("status %d, want 504", got.status)
+		}
+		if n := len(c.srv.Journal().MessagesTo(contact)); n != 0 {
+			t.Errorf("%d messages at once", n)
+		}
+		time.Sleep(4 * time.Second)
+		got := c.raw("POST messages", send, "Idempotency-Key", "k")
+		if n := len(c.srv.Journal().MessagesTo(contact)); n != 1 || got.header.Get("Idempotent-Replayed") != "1" {
+			t.Errorf("%d messages later, replayed %q; want one, stored", n, got.header.Get("Idempotent-Replayed"))
+		}
+	})
+}

@@ -56,7 +56,10 @@ func (r *run) takeOver() {
 	}
 	r.Attempts = r.drives.Attempts()
 	r.before = len(r.Attempts)
-	r.first.Local = op.FirstSentAt
+	r.first = Send{Local: op.FirstSentAt}
+	if offset, known := r.drives.ServerOffset(); known {
+		r.first.Date, r.first.Received = op.FirstSentAt.Add(offset), op.FirstSentAt
+	}
 }
 
 // repeat answers from the ledger, typed as the first time.
