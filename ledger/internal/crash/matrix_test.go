@@ -38,7 +38,7 @@ func faults(f ...botixtest.Fault) func(*stage) []botixtest.Fault {
 
 // atWork is how long a slow server takes: longer than a lease, so that a resume
 // meets its own first request.
-const atWork = 2500 * time.Millisecond
+const atWork = 2 * time.Second
 
 var weathers = []weather{
 	{name: "fair"},
@@ -217,7 +217,7 @@ func (c *crew) stage(s scenario) (_ *evidence, err error) {
 
 	o := st.order(s.operation, 1)
 	if s.weather.slow && s.lock == botixtest.ExecuteBoth {
-		o.ServerTime = atWork + 500*time.Millisecond // the others protect themselves
+		o.ServerTime = atWork + 4*time.Second // on a busy machine; the others protect themselves
 	}
 	first := o
 	first.KillAt, first.Refused = s.killAt, s.weather.refused
