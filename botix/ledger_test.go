@@ -169,3 +169,25 @@ func TestIntentsWhereTheyMeanNothing(t *testing.T) {
 		}
 	})
 }
+
+// A ledger that cannot be read does not tell whether the intent was carried out,
+// so the call does not say that nothing happened.
+func TestAnUnreadableLedgerTellsNothing(t *testing.T) {
+	withLedger(t, botixtest.Config{}, nil, func(s *sandbox, led *ledger.Ledger) {
+		send := botix.SendMessage{ContactID: s.contact("Анна"), Content: "x"}
+		if err := led.Close(); err != nil {
+			s.Fatal(err)
+		}
+		_, named := s.client.Messages.Send(s.Context(), send, botix.WithIntent(intent))
+		if _, ok := errors.AsType[*ledger.UnreadableError](named); !ok || retry.OutcomeOf(named) != retry.Unknown {
+			s.Errorf("with an intent: %v, outcome %v; want unreadable, unknown", named, retry.OutcomeOf(named))
+		}
+		_, unnamed := s.client.Messages.Send(s.Context(), send)
+		if retry.OutcomeOf(unnamed) != retry.NotSent {
+			s.Errorf("without one: %v, outcome %v; want not sent", unnamed, retry.OutcomeOf(unnamed))
+		}
+		if n := len(s.srv.Journal().Calls()); n != 0 {
+			s.Errorf("%d requests", n)
+		}
+	})
+}

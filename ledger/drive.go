@@ -151,7 +151,7 @@ func (d *Drive) find(ctx context.Context) error {
 		err := l.store.Read(ctx, func(tx store.Tx) error { return d.load(ctx, tx) })
 		switch {
 		case err != nil:
-			return err
+			return &UnreadableError{err}
 		case !d.heldElsewhere():
 			return d.admit()
 		case l.busy == Fail:

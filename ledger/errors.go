@@ -63,6 +63,18 @@ func (e *UnrecordedError) Unwrap() error { return e.Err }
 // Outcome is what is known of the operation's effect.
 func (e *UnrecordedError) Outcome() retry.Outcome { return e.Effect }
 
+// UnreadableError says that the ledger could not be read for an intent: whether it
+// was carried out before is not known. Nothing was sent now.
+type UnreadableError struct{ Err error }
+
+func (e *UnreadableError) Error() string { return "the ledger cannot be read: " + e.Err.Error() }
+
+// Unwrap returns why.
+func (e *UnreadableError) Unwrap() error { return e.Err }
+
+// Outcome is [retry.Unknown].
+func (e *UnreadableError) Outcome() retry.Outcome { return retry.Unknown }
+
 // GuardError says that an operation must not go on from here, since a resend
 // could be a second effect. Nothing was sent now.
 type GuardError struct {
