@@ -29,6 +29,7 @@ func TestOutcomeOfASplitJob(t *testing.T) {
 		"done, then rejected, done":    {[]botixtest.Rule{on.Nth(2).Do(rejected)}, 80, 50, 0, 0, retry.Unknown},
 		"rejected, then unknown, done": {[]botixtest.Rule{on.InTurn(rejected, cut)}, 30, 50, 50, 0, retry.Unknown},
 		"unknown, then refused":        {[]botixtest.Rule{on.InTurn(cut, refused)}, 0, 0, 50, 80, retry.Unknown},
+		"rejected, unknown, refused":   {[]botixtest.Rule{on.InTurn(rejected, cut, refused)}, 0, 50, 50, 30, retry.Unknown},
 		"rejected throughout":          {[]botixtest.Rule{on.Do(rejected)}, 0, 130, 0, 0, retry.Rejected},
 		"rejected, then refused":       {[]botixtest.Rule{on.InTurn(rejected, refused)}, 0, 50, 0, 80, retry.Rejected},
 		"refused":                      {[]botixtest.Rule{on.Do(refused)}, 0, 0, 0, 130, retry.Refused},
