@@ -81,16 +81,16 @@ func TestF089LargeIntegersKeepEveryDigit(t *testing.T) {
 	const n = 9007199254740993
 	srv, c := openSandbox(t, sandboxDefaults)
 
-	replies(srv, "contactsGet", fmt.Sprintf(`{"success":true,"data":{"id":%d,"telegram_user_id":%d,"unknown":%d,"created_at":"2026-05-22T10:00:00Z"}}`, n, n, n))
+	replies(srv, "contactsGet", fmt.Sprintf(`{"success":true,"data":{"id":%d,"telegram_user_id":%d,"unknown":%d,"created_at":"2026-05-22T10:00:00Z"}}`, int64(n), int64(n), int64(n)))
 	contact, err := c.Contacts.Get(t.Context(), n)
 	if err != nil || contact.ID != n || *contact.TelegramUserID != n {
 		t.Fatalf("Get = %+v, %v, want id %d", contact, err, n)
 	}
-	if got := srv.Journal().Calls("contactsGet")[0].Path; got != fmt.Sprintf("/public/v1/contacts/%d", n) {
+	if got := srv.Journal().Calls("contactsGet")[0].Path; got != fmt.Sprintf("/public/v1/contacts/%d", int64(n)) {
 		t.Errorf("path = %s, want the id with every digit", got)
 	}
 
-	attachment := fmt.Sprintf(`{"type":"image","size":%d}`, n)
+	attachment := fmt.Sprintf(`{"type":"image","size":%d}`, int64(n))
 	replies(srv, "messagesList", `{"success":true,"data":[{"id":1,"created_at":"2026-05-22T10:00:00Z","attachments":[`+attachment+`]}],"meta":{}}`)
 	messages, err := c.Messages.List(t.Context(), botix.ListMessages{})
 	if err != nil {
@@ -100,9 +100,9 @@ func TestF089LargeIntegersKeepEveryDigit(t *testing.T) {
 		t.Errorf("attachments = %s, want %s", got, attachment)
 	}
 
-	replies(srv, "scenariosRun", fmt.Sprintf(`{"success":true,"data":{"conversation_id":%d,"status":"started","first_block":{"n":%d},"first_blocks":[{"n":%d}]}}`, n, n, n))
+	replies(srv, "scenariosRun", fmt.Sprintf(`{"success":true,"data":{"conversation_id":%d,"status":"started","first_block":{"n":%d},"first_blocks":[{"n":%d}]}}`, int64(n), int64(n), int64(n)))
 	run, err := c.Scenarios.Run(t.Context(), 1, botix.RunScenario{ContactID: n, Variables: map[string]any{"n": int64(n), "raw": json.Number("9007199254740993")}})
-	if err != nil || run.ChatID != n || string(run.FirstBlock) != fmt.Sprintf(`{"n":%d}`, n) || string(run.FirstBlocks[0]) != string(run.FirstBlock) {
+	if err != nil || run.ChatID != n || string(run.FirstBlock) != fmt.Sprintf(`{"n":%d}`, int64(n)) || string(run.FirstBlocks[0]) != string(run.FirstBlock) {
 		t.Errorf("Run = %+v, %v, want every digit", run, err)
 	}
 
@@ -112,7 +112,7 @@ func TestF089LargeIntegersKeepEveryDigit(t *testing.T) {
 		t.Errorf("Run = %+v, %v, want no block", run, err)
 	}
 
-	details := fmt.Sprintf(`{"contact_id":%d}`, n)
+	details := fmt.Sprintf(`{"contact_id":%d}`, int64(n))
 	srv.Script(botixtest.On("contactsGet").Do(botixtest.Reply(404, nil, `{"success":false,"error":{"code":"NOT_FOUND","message":"none","details":`+details+`}}`)))
 	_, err = c.Contacts.Get(t.Context(), 1)
 	if e, ok := errors.AsType[*botix.Error](err); !ok || string(e.Details) != details {

@@ -53,13 +53,15 @@ func invokeSeeking[T any](ctx context.Context, c *Client, ep *call.Endpoint, in 
 	if err := prepare(op, in.body); err != nil {
 		return nil, nil, err
 	}
-	op.Render = env.render
 	if s != nil {
 		op.Look = s.look(c, &env)
-		if s.foreign != nil {
+		if s.foreign != nil && cfg.keySet { // a key made here is nobody else's
 			op.Foreign = func() bool { return s.foreign(env.Data) }
 		}
-		op.Made = func() ledger.Target { return s.target(env.Data) }
+		if c.engine.Ledger != nil {
+			op.Render = env.render
+			op.Made = func() ledger.Target { return s.target(env.Data) }
+		}
 		c.claims.Begin(s.likeness...)
 	}
 	ended := false

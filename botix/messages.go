@@ -76,7 +76,8 @@ func (s *MessagesService) Send(ctx context.Context, req SendMessage, opts ...Cal
 		return nil, in.err
 	}
 	look := seekMessages(s.c, []SendMessage{req}, adoptSent, (*SentMessage).ids)
-	look.foreign = func(m *SentMessage) bool { return m.ContactID != 0 && m.ContactID != req.ContactID }
+	to := req.ContactID // so that the closure does not keep the whole message
+	look.foreign = func(m *SentMessage) bool { return m.ContactID != 0 && m.ContactID != to }
 	sent, _, err := invokeSeeking(ctx, s.c, messagesSend, input{body: req}, look, opts)
 	if sent != nil {
 		// The file declares the number twice and promises neither.

@@ -310,14 +310,22 @@ func (c *Client) request(ctx context.Context, r Request) *http.Request {
 // spaced and recorded.
 func oneWay(req *http.Request, body []byte) {
 	req.GetBody, req.ContentLength = nil, int64(len(body))
-	req.Body = io.NopCloser(bytes.NewReader(body))
-	if len(body) == 0 {
-		// An empty body of unknown kind would go out chunked, or be read ahead.
-		req.TransferEncoding = identity
+	if len(body) > 0 {
+		req.Body = io.NopCloser(bytes.NewReader(body))
+		return
 	}
+	// An empty body of unknown kind would go out chunked, or be read ahead.
+	req.Body, req.TransferEncoding = nothing{}, identity
 }
 
 var identity = []string{"identity"}
+
+// nothing is a body without content, and not http.NoBody, which may be re-sent.
+type nothing struct{}
+
+func (nothing) Read([]byte) (int, error)         { return 0, io.EOF }
+func (nothing) WriteTo(io.Writer) (int64, error) { return 0, nil }
+func (nothing) Close() error                     { return nil }
 
 // read takes the whole body, up to the limit. Closing what is left unread
 // gives up the connection: an endless body costs one connection and no time.
