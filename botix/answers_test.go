@@ -84,7 +84,7 @@ func TestF089LargeIntegersKeepEveryDigit(t *testing.T) {
 	replies(srv, "contactsGet", fmt.Sprintf(`{"success":true,"data":{"id":%d,"telegram_user_id":%d,"unknown":%d,"created_at":"2026-05-22T10:00:00Z"}}`, int64(n), int64(n), int64(n)))
 	contact, err := c.Contacts.Get(t.Context(), n)
 	if err != nil || contact.ID != n || *contact.TelegramUserID != n {
-		t.Fatalf("Get = %+v, %v, want id %d", contact, err, n)
+		t.Fatalf("Get = %+v, %v, want id %d", contact, err, int64(n))
 	}
 	if got := srv.Journal().Calls("contactsGet")[0].Path; got != fmt.Sprintf("/public/v1/contacts/%d", int64(n)) {
 		t.Errorf("path = %s, want the id with every digit", got)

@@ -42,19 +42,17 @@ func invokeSeeking[T any](ctx context.Context, c *Client, ep *call.Endpoint, in 
 	if err != nil {
 		return nil, nil, &InputError{ep.Name, "path", err.Error()}
 	}
-	var env envelope[T]
-	op := &call.Operation{
-		Endpoint: ep,
-		Request:  rest.Request{Path: path, Query: in.query.Encode()},
-		Read: func(status int, body []byte) call.Reading {
-			return env.read(status, body, ep.EmptyOK)
-		},
-	}
+	made := &struct { // in one piece, since every call needs both
+		op  call.Operation
+		env envelope[T]
+	}{op: call.Operation{Endpoint: ep, Request: rest.Request{Path: path, Query: in.query.Encode()}}}
+	op, env := &made.op, &made.env
+	op.Read = func(status int, body []byte) call.Reading { return env.read(status, body, ep.EmptyOK) }
 	if err := prepare(op, in.body); err != nil {
 		return nil, nil, err
 	}
 	if s != nil {
-		op.Look = s.look(c, &env)
+		op.Look = s.look(c, env)
 		if s.foreign != nil && cfg.keySet { // a key made here is nobody else's
 			op.Foreign = func() bool { return s.foreign(env.Data) }
 		}
