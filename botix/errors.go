@@ -128,7 +128,7 @@ func (e *Error) Error() string {
 	if e.OperationID != "" {
 		parts = append(parts, "operation: "+e.OperationID)
 	}
-	if e.outcome == retry.Unknown && e.ownKey {
+	if e.outcome == retry.Unknown && e.ownKey && e.Key != e.OperationID {
 		parts = append(parts, "idempotency key: "+e.Key) // or the log of a program could not resolve it
 	}
 	if parts[0] == "" {

@@ -136,7 +136,18 @@ func (c *Client) run(ctx context.Context, op *call.Operation, cfg callConfig) (*
 
 // name gives a mutation its id and its Idempotency-Key. Randomness that fails
 // is an error before anything is sent, never a key of zeros.
+//
+// Without a ledger to look it up in, a key that is made here is name enough.
 func (c *Client) name(ctx context.Context, op *call.Operation, cfg callConfig) error {
+	if c.engine.Ledger == nil && !cfg.keySet {
+		key, err := uuid.NewRandom()
+		if err != nil {
+			return fmt.Errorf("no idempotency key could be made: %w", err)
+		}
+		op.Request.Key = key.String()
+		op.ID = op.Request.Key
+		return nil
+	}
 	id, err := uuid.NewV7()
 	if err != nil {
 		return fmt.Errorf("no operation id could be made: %w", err)

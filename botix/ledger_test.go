@@ -1,12 +1,15 @@
 package botix_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/botix-pro/sdk-go/botix"
 	"github.com/botix-pro/sdk-go/botix/botixtest"
@@ -188,6 +191,20 @@ func TestAnUnreadableLedgerTellsNothing(t *testing.T) {
 		}
 		if n := len(s.srv.Journal().Calls()); n != 0 {
 			s.Errorf("%d requests", n)
+		}
+	})
+}
+
+// F037 with a ledger, where the operation has an id beside its key: randomness
+// that ends between the two sends and records nothing.
+func TestF037RandomSourceFailsBetweenIDAndKey(t *testing.T) {
+	withLedger(t, botixtest.Config{}, nil, func(s *sandbox, _ *ledger.Ledger) {
+		id := s.contact("Анна")
+		uuid.SetRand(bytes.NewReader(bytes.Repeat([]byte{7}, 20)))
+		defer uuid.SetRand(nil)
+		_, err := s.client.Messages.Send(s.Context(), botix.SendMessage{ContactID: id, Content: "x"})
+		if retry.OutcomeOf(err) != retry.NotSent || err == nil || len(s.srv.Journal().Calls()) != 0 {
+			s.Errorf("Send = %v, %d requests; want not sent", err, len(s.srv.Journal().Calls()))
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -103,6 +104,8 @@ type Pacer struct {
 	trip    time.Duration // how long the latest answer took
 	overrun time.Duration // how long after its reset a window has been seen open
 	gap     time.Duration // latest spacing, for when the window's is not known
+
+	date atomic.Pointer[dated] // the Date of a recent answer
 }
 
 // belief is what a pacer may rely on.

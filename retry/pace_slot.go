@@ -25,11 +25,11 @@ func (s *Slot) Answered(status int, h http.Header, sent, received time.Time) Rat
 	if received.IsZero() {
 		received = time.Now()
 	}
-	rate := ParseRate(h, received)
 	p := s.p
 	if p == nil {
-		return rate
+		return ParseRate(h, received)
 	}
+	rate := parseRate(h, received, p.serverDate)
 	s.p = nil
 	if sent.IsZero() {
 		sent = p.epoch.Add(s.start)
@@ -51,6 +51,26 @@ func (s *Slot) Answered(status int, h http.Header, sent, received time.Time) Rat
 	}
 	p.news()
 	return rate
+}
+
+// serverDate is the function of that name, which is costly and, within a second,
+// asked the same.
+func (p *Pacer) serverDate(h http.Header, received time.Time) (time.Time, bool) {
+	text := field(h, "Date")
+	if known := p.date.Load(); known != nil && known.text == text {
+		return known.at, true
+	}
+	at, ok := serverDate(h, received)
+	if ok {
+		p.date.Store(&dated{text, at})
+	}
+	return at, ok
+}
+
+// dated is a Date header that was read.
+type dated struct {
+	text string
+	at   time.Time
 }
 
 // Lost ends the slot of a call that may have left and brought no answer. It

@@ -63,7 +63,9 @@ func field(h http.Header, name string) string {
 // in milliseconds, as seconds to go or as an RFC 3339 date, a value that makes no
 // sense as Unix seconds is read as what it looks like, and one that still lies
 // more than a day off is taken as unknown.
-func ParseRate(h http.Header, received time.Time) Rate {
+func ParseRate(h http.Header, received time.Time) Rate { return parseRate(h, received, serverDate) }
+
+func parseRate(h http.Header, received time.Time, serverDate func(http.Header, time.Time) (time.Time, bool)) Rate {
 	var r Rate
 	r.Limit, r.LimitKnown = count(field(h, headerLimit))
 	r.LimitKnown = r.LimitKnown && r.Limit > 0
