@@ -4,6 +4,8 @@ import (
 	"context"
 	"iter"
 	"time"
+
+	"github.com/botix-pro/sdk-go/internal/call"
 )
 
 // ContactsService reads and changes the contacts of the key's project. It is
@@ -86,7 +88,7 @@ func (s *ContactsService) Create(ctx context.Context, req CreateContact, opts ..
 	}
 	look := seekContacts(s.c, []CreateContact{req},
 		func(found []*Contact) *Contact { return found[0] },
-		func(made *Contact) []ContactID { return []ContactID{made.ID} })
+		func(made *Contact) []call.Object { return []call.Object{upstream(kindContact, made.ID)} })
 	look.foreign = func(made *Contact) bool { return alike(identity(&req), identity(made.asCreated())) == none }
 	contact, _, err := invokeSeeking(ctx, s.c, contactsCreate, input{body: req}, look, opts)
 	return contact, err

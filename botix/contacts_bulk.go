@@ -1,6 +1,10 @@
 package botix
 
-import "context"
+import (
+	"context"
+
+	"github.com/botix-pro/sdk-go/internal/call"
+)
 
 // MaxBulkContacts is how many contacts one bulk call takes.
 //
@@ -141,7 +145,7 @@ func (s *ContactsService) UpdateMany(ctx context.Context, updates []ContactChang
 }
 
 func (s *ContactsService) bulkCreate(ctx context.Context, contacts []CreateContact, opts []CallOption) (*ContactsBulk, error) {
-	look := seekContacts(s.c, contacts, adoptBulkCreated, (*ContactsBulk).ids)
+	look := seekContacts(s.c, contacts, adoptBulkCreated, (*ContactsBulk).objects)
 	look.foreign = func(r *ContactsBulk) bool { return !fits(len(contacts), r.Results) }
 	answer, _, err := invokeSeeking(ctx, s.c, contactsBulkCreate, input{body: newContacts{contacts}}, look, opts)
 	return answer, err
@@ -172,12 +176,11 @@ func adoptBulkCreated(found []*Contact) *ContactsBulk {
 	return r
 }
 
-func (r *ContactsBulk) ids() []ContactID {
-	var ids []ContactID
+func (r *ContactsBulk) objects() (all []call.Object) {
 	for _, row := range r.Results {
 		if row.ID != nil {
-			ids = append(ids, *row.ID)
+			all = append(all, upstream(kindContact, *row.ID))
 		}
 	}
-	return ids
+	return all
 }

@@ -25,6 +25,16 @@ type seek[T any] struct {
 	foreign func(*T) bool
 	// made are the objects that an answer says were created.
 	made func(*T) []call.Object
+
+	only [1]uint64 // room for what is mostly the only likeness
+}
+
+// places is room for n likenesses.
+func (s *seek[T]) places(n int) []uint64 {
+	if n <= len(s.only) {
+		return s.only[:n]
+	}
+	return make([]uint64, n)
 }
 
 // lineup is what a look saw, by likeness.
@@ -137,11 +147,9 @@ type sought[T any] map[call.Object]*T
 
 // seekMessages finds sent messages by contact, text and, where one was named,
 // channel. Those of the contact, of the system and of scenarios are none of ours.
-func seekMessages[T any](c *Client, sent []SendMessage, adopt func([]*Message) *T, made func(*T) []MessageID) *seek[T] {
-	s := &seek[T]{
-		likeness: make([]uint64, len(sent)),
-		made:     func(data *T) []call.Object { return objects(kindMessage, made(data)) },
-	}
+func seekMessages[T any](c *Client, sent []SendMessage, adopt func([]*Message) *T, made func(*T) []call.Object) *seek[T] {
+	s := &seek[T]{made: made}
+	s.likeness = s.places(len(sent))
 	for i := range sent {
 		s.likeness[i] = c.likeMessage(sent[i].ContactID, sent[i].Content)
 	}
@@ -162,7 +170,7 @@ func seekMessages[T any](c *Client, sent []SendMessage, adopt func([]*Message) *
 				return seen, cmp.Or(err, ErrAmbiguous)
 			}
 			l := c.likeMessage(m.ContactID, m.Content)
-			o := call.Object{Kind: kindMessage, ID: int64(m.ID)}
+			o := upstream(kindMessage, m.ID)
 			switch m.resembles(wanted[l]) {
 			case every:
 				found[o] = m
@@ -222,24 +230,22 @@ func seekRun(c *Client, id ScenarioID, req RunScenario) *seek[ScenarioRun] {
 				if chat.ScenarioID == nil || *chat.ScenarioID != id || req.Channel != "" && req.Channel != chat.Channel {
 					continue
 				}
-				o := call.Object{Kind: kindRun, ID: int64(chat.ID)}
+				o := upstream(kindRun, chat.ID)
 				found[o] = chat
 				seen.note(when, chat.CreatedAt, l, o)
 			}
 			return seen, nil
 		},
-		made: func(r *ScenarioRun) []call.Object { return objects(kindRun, []ChatID{r.ChatID}) },
+		made: (*ScenarioRun).objects,
 	}
 }
 
 // seekContacts finds created contacts by everything that identifies a person:
 // phone, e-mail and the channels' ids; by name only where nothing else was given.
-func seekContacts[T any](c *Client, created []CreateContact, adopt func([]*Contact) *T, made func(*T) []ContactID) *seek[T] {
+func seekContacts[T any](c *Client, created []CreateContact, adopt func([]*Contact) *T, made func(*T) []call.Object) *seek[T] {
 	wanted := make([][]string, len(created))
-	s := &seek[T]{
-		likeness: make([]uint64, len(created)),
-		made:     func(data *T) []call.Object { return objects(kindContact, made(data)) },
-	}
+	s := &seek[T]{made: made}
+	s.likeness = s.places(len(created))
 	for i := range created {
 		wanted[i] = identity(&created[i])
 		s.likeness[i] = c.claims.Likeness(append([]string{kindContact}, wanted[i]...)...)
@@ -252,7 +258,7 @@ func seekContacts[T any](c *Client, created []CreateContact, adopt func([]*Conta
 			if read++; err != nil || read > most {
 				return seen, cmp.Or(err, ErrAmbiguous)
 			}
-			o := call.Object{Kind: kindContact, ID: int64(contact.ID)}
+			o := upstream(kindContact, contact.ID)
 			found[o] = contact
 			have := identity(contact.asCreated())
 			noted := make(map[uint64]bool) // equal items of one call share what they see
@@ -281,12 +287,9 @@ func (s sought[T]) of(objects []call.Object) []*T {
 	return all
 }
 
-func objects[ID ~int64](kind string, ids []ID) []call.Object {
-	all := make([]call.Object, len(ids))
-	for i, id := range ids {
-		all[i] = call.Object{Kind: kind, ID: int64(id)}
-	}
-	return all
+// upstream names an object that a call made there.
+func upstream[ID ~int64](kind string, id ID) call.Object {
+	return call.Object{Kind: kind, ID: int64(id)}
 }
 
 // identity lists what tells a person from others, in a form that survives a

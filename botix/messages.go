@@ -4,6 +4,8 @@ import (
 	"context"
 	"iter"
 	"time"
+
+	"github.com/botix-pro/sdk-go/internal/call"
 )
 
 // MessagesService reads the history and sends messages. It is safe for
@@ -75,10 +77,10 @@ func (s *MessagesService) Send(ctx context.Context, req SendMessage, opts ...Cal
 	if in.err != nil {
 		return nil, in.err
 	}
-	look := seekMessages(s.c, []SendMessage{req}, adoptSent, (*SentMessage).ids)
-	to := req.ContactID // so that the closure does not keep the whole message
-	look.foreign = func(m *SentMessage) bool { return m.ContactID != 0 && m.ContactID != to }
-	sent, _, err := invokeSeeking(ctx, s.c, messagesSend, input{body: req}, look, opts)
+	one := []SendMessage{req}
+	look := seekMessages(s.c, one, adoptSent, (*SentMessage).objects)
+	look.foreign = func(m *SentMessage) bool { return m.ContactID != 0 && m.ContactID != one[0].ContactID }
+	sent, _, err := invokeSeeking(ctx, s.c, messagesSend, input{body: &one[0]}, look, opts)
 	if sent != nil {
 		// The file declares the number twice and promises neither.
 		sent.ID = max(sent.ID, sent.MessageID)
@@ -96,4 +98,6 @@ func adoptSent(found []*Message) *SentMessage {
 	}
 }
 
-func (m *SentMessage) ids() []MessageID { return []MessageID{max(m.ID, m.MessageID)} }
+func (m *SentMessage) objects() []call.Object {
+	return []call.Object{upstream(kindMessage, max(m.ID, m.MessageID))}
+}

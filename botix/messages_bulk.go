@@ -1,6 +1,10 @@
 package botix
 
-import "context"
+import (
+	"context"
+
+	"github.com/botix-pro/sdk-go/internal/call"
+)
 
 // MaxBulkMessages is how many messages one bulk call takes. Articles say 100;
 // the OpenAPI file says 50.
@@ -118,7 +122,7 @@ func (s *MessagesService) SendMany(ctx context.Context, messages []SendMessage, 
 }
 
 func (s *MessagesService) bulkSend(ctx context.Context, messages []SendMessage, opts []CallOption) (*MessagesBulk, error) {
-	look := seekMessages(s.c, messages, adoptBulkSent, (*MessagesBulk).ids)
+	look := seekMessages(s.c, messages, adoptBulkSent, (*MessagesBulk).objects)
 	look.foreign = func(r *MessagesBulk) bool { return !fits(len(messages), r.Results) }
 	answer, _, err := invokeSeeking(ctx, s.c, messagesBulkSend, input{body: newMessages{messages}}, look, opts)
 	return answer, err
@@ -137,12 +141,11 @@ func adoptBulkSent(found []*Message) *MessagesBulk {
 	return r
 }
 
-func (r *MessagesBulk) ids() []MessageID {
-	var ids []MessageID
+func (r *MessagesBulk) objects() (all []call.Object) {
 	for _, row := range r.Results {
 		if row.MessageID != nil {
-			ids = append(ids, *row.MessageID)
+			all = append(all, upstream(kindMessage, *row.MessageID))
 		}
 	}
-	return ids
+	return all
 }

@@ -3,6 +3,8 @@ package botix
 import (
 	"context"
 	"time"
+
+	"github.com/botix-pro/sdk-go/internal/call"
 )
 
 // ScenariosService lists and starts the scenarios of the key's project. It is
@@ -102,3 +104,5 @@ func (s *ScenariosService) Run(ctx context.Context, id ScenarioID, req RunScenar
 	run, _, err := invokeSeeking(ctx, s.c, scenariosRun, params, look, opts)
 	return run, err
 }
+
+func (r *ScenarioRun) objects() []call.Object { return []call.Object{upstream(kindRun, r.ChatID)} }
