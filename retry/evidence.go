@@ -46,6 +46,11 @@ func (e Evidence) String() string {
 // methods are safe for concurrent use, since net/http calls from several
 // goroutines.
 type Trace struct {
+	// Connected, if set before the request is made, is called with each connection
+	// it obtains, before the first byte is written there (over HTTP/2 perhaps
+	// beside it).
+	Connected func(httptrace.GotConnInfo)
+
 	hooks httptrace.ClientTrace
 
 	mu     sync.Mutex
@@ -61,6 +66,9 @@ func NewTrace(ctx context.Context) (context.Context, *Trace) {
 		GetConn: func(string) { t.note(func(e *Evidence) { e.GetConn = true }) },
 		GotConn: func(c httptrace.GotConnInfo) {
 			t.note(func(e *Evidence) { e.GotConn, e.Reused = true, c.Reused; e.Conns++ })
+			if t.Connected != nil {
+				t.Connected(c)
+			}
 		},
 		WroteHeaders: func() { t.note(func(e *Evidence) { e.WroteHeaders = true }) },
 		WroteRequest: func(w httptrace.WroteRequestInfo) {

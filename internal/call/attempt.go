@@ -49,15 +49,21 @@ func (r *run) exchange(ctx context.Context, limit time.Duration, unresolved bool
 		ctx = r.engine.Hooks.AttemptStart(ctx, r.op, a.Number)
 	}
 	r.Reading = Reading{}
-	if err := errors.Join(ctx.Err(), r.held()); err != nil { // nothing leaves, and a transport would not say so
+	ready := func() error { return errors.Join(ctx.Err(), r.held()) }
+	if err := ready(); err != nil { // nothing leaves, and a transport would not say so
 		now := time.Now()
 		r.Answer = rest.Answer{Sent: now, Received: now}
-		v := retry.Verdict{Outcome: retry.NotSent, Rule: "not begun", Again: ctx.Err() == nil}
-		r.note(a, v, err)
-		return v
+		return r.notBegun(ctx, err)
 	}
-	answer, err := r.engine.HTTP.Do(ctx, r.op.Request)
+	request := r.op.Request
+	if r.recording() {
+		request.Ready = ready // again: the connection may have taken long
+	}
+	answer, err := r.engine.HTTP.Do(ctx, request)
 	r.Answer = answer
+	if late, ok := err.(*rest.NotReadyError); ok {
+		return r.notBegun(ctx, late.Err)
+	}
 	if err == nil {
 		r.Reading = r.op.Read(answer.Status, answer.Body)
 		err = r.Reading.Err
@@ -74,6 +80,13 @@ func (r *run) exchange(ctx context.Context, limit time.Duration, unresolved bool
 		err = ErrForeignAnswer
 	}
 	r.note(a, v, err)
+	return v
+}
+
+// notBegun is for an attempt whose right to send ended before its first byte.
+func (r *run) notBegun(ctx context.Context, err error) retry.Verdict {
+	v := retry.Verdict{Outcome: retry.NotSent, Rule: "not begun", Again: ctx.Err() == nil}
+	r.note(r.last(), v, err)
 	return v
 }
 

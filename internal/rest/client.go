@@ -153,6 +153,9 @@ type Request struct {
 	Body   []byte // sent as JSON; nil: no body
 	Key    string // goes out as Idempotency-Key; "": no header
 	Fresh  bool   // on a connection of its own
+	// Ready, where set, is asked once a connection is there. Its error keeps the
+	// request from leaving: the exchange ends with a *NotReadyError.
+	Ready func() error
 }
 
 // Target is the path with the query, as it goes over the wire.
@@ -192,8 +195,17 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 		defer cancel()
 	}
 	ctx, trace := retry.NewTrace(ctx)
+	var gate *gate
+	if r.Ready != nil {
+		gate = newGate(r.Ready)
+		trace.Connected = gate.connected
+	}
 	a := Answer{Sent: time.Now()}
 	resp, err := c.roundTrip(c.request(ctx, r), r.Fresh)
+	if refused := gate.refused(); refused != nil {
+		a.Received = time.Now() // the evidence is of a connection that was given up
+		return a, refused
+	}
 	if err == nil {
 		a.Status, a.Header = resp.StatusCode, resp.Header
 		a.RequestID = requestID(resp.Header)

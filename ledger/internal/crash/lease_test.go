@@ -139,6 +139,8 @@ func TestStoppedPastTheLease(t *testing.T) {
 	}{
 		{"before the attempt", "messagesSend", "commit 1: before", nil, 1, false},
 		{"before the send", "messagesSend", "commit 1: done", nil, 1, true},
+		{"while it connects", "messagesSend", "send 1: dialed", nil, 1, true},
+		{"while it connects for what only sets a state", "contactsUpdate", "send 1: dialed", nil, 1, true},
 		{"before the send of what only sets a state", "contactsUpdate", "commit 1: done", nil, 1, true},
 		{"before the answer", "messagesSend", "send 1: written", nil, 2, true},
 		{"before its record", "messagesSend", "commit 2: before", nil, 2, true},

@@ -26,7 +26,8 @@ import (
 //	commit N: before, inside, done        a transaction, the N-th of the call
 //	send N: start                         the hook before the N-th mutation
 //	send N: given                         the transport has the request,
-//	send N: connected                     and a connection; no byte has left
+//	send N: dialed                        a connection, unless an old one serves,
+//	send N: connected                     and begins to write; no byte has left
 //	send N: half written, written         to the socket
 //	send N: answer arrived                its first bytes were read
 //	send N: answered, failed              by the transport
@@ -133,6 +134,7 @@ func newTransport(p *probe, refused bool) *probedTransport {
 			if err != nil {
 				return nil, err
 			}
+			p.once("dialed")
 			return &probedConn{Conn: c, probe: p}, nil
 		},
 	}}
