@@ -19,6 +19,7 @@ type callConfig struct {
 	key        string
 	keySet     bool
 	info       *Info
+	careful    bool
 	priority   retry.Priority
 	deliveries int
 	unearned   bool       // a look, made because another call failed
@@ -53,6 +54,9 @@ func WithIntent(i ledger.Intent) CallOption { return func(c *callConfig) { c.int
 // several requests, such as SendMany and All, it tells the last.
 func WithInfo(info *Info) CallOption { return func(c *callConfig) { c.info = info } }
 
+// Carefully makes one call as [WithCareful] makes all of a client.
+func Carefully() CallOption { return func(c *callConfig) { c.careful = true } }
+
 // WithBatchPriority lets calls without it go first when the rate limit makes
 // calls wait.
 func WithBatchPriority() CallOption {
@@ -76,13 +80,16 @@ func WithHonouredKey(retention time.Duration) CallOption {
 func (c *Client) forCall(ep *call.Endpoint, opts []CallOption) (callConfig, error) {
 	cfg, err := callOptions(ep.Name, opts)
 	switch {
-	case err != nil || cfg.intent == (ledger.Intent{}):
+	case err != nil:
 		return cfg, err
-	case !ep.Mutates():
+	case cfg.intent != (ledger.Intent{}) && !ep.Mutates():
 		return cfg, &InputError{ep.Name, "intent", "is for calls that change something"}
-	case c.engine.Ledger == nil:
+	case cfg.intent != (ledger.Intent{}) && c.engine.Ledger == nil:
 		return cfg, &InputError{ep.Name, "intent", "needs a client with a ledger"}
+	case cfg.careful && c.engine.Ledger == nil:
+		return cfg, &InputError{ep.Name, "careful mode", "needs a client with a ledger"}
 	}
+	cfg.careful = cfg.careful || c.careful
 	return cfg, nil
 }
 

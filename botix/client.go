@@ -38,6 +38,7 @@ type Client struct {
 	notices board
 	hooks   Hooks
 	timeout time.Duration
+	careful bool
 }
 
 // New returns a client for apiKey ("btx_live_…"). It checks everything it is
@@ -64,6 +65,10 @@ func New(apiKey string, opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("botix: New: %w", err)
 	}
+	me, err := rest.BuildPath(meGet.Path)
+	if err != nil {
+		return nil, fmt.Errorf("botix: New: %w", err)
+	}
 	pacer, err := retry.NewPacer(cfg.pace)
 	if err != nil {
 		return nil, fmt.Errorf("botix: New: %w", err)
@@ -76,6 +81,7 @@ func New(apiKey string, opts ...Option) (*Client, error) {
 		key:     NewSecret(apiKey),
 		hooks:   cfg.hooks,
 		timeout: cfg.timeout,
+		careful: cfg.careful,
 		claims:  call.NewClaims(),
 		keys:    newKeyring(),
 		notices: board{every: cfg.noticeEvery, log: cfg.log, tell: cfg.onNotice},
@@ -92,7 +98,10 @@ func New(apiKey string, opts ...Option) (*Client, error) {
 		Codes:          outcomes,
 		AttemptTimeout: cfg.attemptTimeout,
 		ServerTime:     serverTime,
-		WindowMargin:   windowMargin,
+		Settle:         cfg.settle,
+		WindowMargin:   cfg.windowMargin,
+		Clock:          call.NewClock(cfg.wall),
+		TimeOf:         rest.Request{Method: meGet.Method, Path: me},
 		Hooks:          c.attemptHooks(),
 		Log:            cfg.log,
 		Heard:          c.heard,
@@ -131,10 +140,6 @@ func (c *Client) LogValue() slog.Value { return slog.StringValue(c.String()) }
 // Format prints String for every verb, so that %+v does not walk into the
 // client's parts.
 func (c *Client) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(c.String())) }
-
-// windowMargin is kept free at the end of the 24 hours for which the server
-// remembers a key.
-const windowMargin = 15 * time.Minute
 
 // outcomes are the codes of the platform that mean more than their status.
 // The contract declares none for a key in flight or used with another payload;

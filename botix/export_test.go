@@ -1,6 +1,10 @@
 package botix
 
-import "github.com/botix-pro/sdk-go/internal/call"
+import (
+	"time"
+
+	"github.com/botix-pro/sdk-go/internal/call"
+)
 
 // Mutations are the rows of the endpoint table that may change something.
 func Mutations() (rows []*call.Endpoint) {
@@ -11,3 +15,6 @@ func Mutations() (rows []*call.Endpoint) {
 	}
 	return rows
 }
+
+// WithHostClock replaces the host's clock, as far as the age of operations goes.
+func WithHostClock(now func() time.Time) Option { return func(c *config) { c.wall = now } }

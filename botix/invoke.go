@@ -65,13 +65,13 @@ func invokeSeeking[T any](ctx context.Context, c *Client, ep *call.Endpoint, in 
 	ended := false
 	defer func() {
 		if s != nil && !ended { // a panic of the program's own code, in a hook or a transport
-			c.claims.Lose(s.likeness...)
+			c.claims.Lose(op.ID, s.likeness...)
 		}
 	}()
 	res, err := c.run(ctx, op, cfg)
 	ended = true
 	if s != nil {
-		s.settle(c, env.Data, res.Unresolved())
+		s.settle(c, op.ID, env.Data, res.Unresolved())
 	}
 	if _, unrecorded := err.(*ledger.UnrecordedError); err != nil && !unrecorded {
 		return nil, nil, err
@@ -100,7 +100,7 @@ func (c *Client) run(ctx context.Context, op *call.Operation, cfg callConfig) (*
 	ep := op.Endpoint
 	op.Request.Method = ep.Method
 	op.Request.Fresh = ep.Class == call.Neither
-	op.Priority, op.Deliveries, op.Unearned = cfg.priority, cfg.deliveries, cfg.unearned
+	op.Priority, op.Deliveries, op.Unearned, op.Careful = cfg.priority, cfg.deliveries, cfg.unearned, cfg.careful
 	if ep.Mutates() {
 		if err := c.name(ctx, op, cfg); err != nil {
 			res := &call.Result{}

@@ -76,19 +76,33 @@ func (l *lineup[T]) note(when span, createdAt time.Time, likeness uint64, o call
 	}
 }
 
+// leaveOthers takes out what belongs to other operations of the ledger.
+func (l *lineup[T]) leaveOthers(ctx context.Context, search call.Search) error {
+	if search.Taken == nil {
+		return nil
+	}
+	taken, err := search.Taken(ctx, append(l.sure.Objects(), l.perhaps.Objects()...))
+	l.sure.Without(taken)
+	l.perhaps.Without(taken)
+	return err
+}
+
 // most is how many objects a look reads. A list that is longer is not read to its
 // end, and so does not tell what is absent.
 const most = 1000
 
 // look returns what the engine calls after an unclear answer. Found puts the
 // result where the answer would have gone.
-func (s *seek[T]) look(c *Client, env *envelope[T]) func(context.Context, call.Send) (call.Sighting, error) {
-	return func(ctx context.Context, first call.Send) (call.Sighting, error) {
-		found, err := s.find(ctx, spanOf(first))
+func (s *seek[T]) look(c *Client, env *envelope[T]) func(context.Context, call.Search) (call.Sighting, error) {
+	return func(ctx context.Context, search call.Search) (call.Sighting, error) {
+		found, err := s.find(ctx, spanOf(search.First))
+		if err == nil {
+			err = found.leaveOthers(ctx, search)
+		}
 		if err != nil {
 			return call.Ambiguous, &lookError{err}
 		}
-		seen, objects := c.claims.Match(s.likeness, found.sure, found.perhaps)
+		seen, objects := c.claims.Match(&search, s.likeness, found.sure, found.perhaps)
 		if seen == call.Found {
 			*env = envelope[T]{Data: found.adopt(objects)}
 		}
@@ -121,16 +135,16 @@ func (s *seek[T]) target(data *T) ledger.Target {
 	if len(made) != 1 {
 		return ledger.Target{}
 	}
-	return ledger.Target{Kind: made[0].Kind, ID: strconv.FormatInt(made[0].ID, 10), Made: true}
+	return made[0].Target()
 }
 
 // settle tells the register of claims how a call ended.
-func (s *seek[T]) settle(c *Client, data *T, unresolved bool) {
+func (s *seek[T]) settle(c *Client, id string, data *T, unresolved bool) {
 	switch {
 	case data != nil:
 		c.claims.Settle(s.made(data), s.likeness...)
 	case unresolved:
-		c.claims.Lose(s.likeness...)
+		c.claims.Lose(id, s.likeness...)
 	default:
 		c.claims.Settle(nil, s.likeness...)
 	}

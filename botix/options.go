@@ -29,6 +29,10 @@ type config struct {
 	timeout        time.Duration
 	attemptTimeout time.Duration
 	serverTime     time.Duration
+	careful        bool
+	settle         time.Duration
+	windowMargin   time.Duration
+	wall           func() time.Time // for tests: the host's clock, which may jump
 
 	policy retry.Policy
 	budget *retry.Budget
@@ -45,6 +49,8 @@ type config struct {
 const (
 	defaultAttemptTimeout = 10 * time.Second
 	defaultMaxBytes       = 8 << 20
+	defaultSettle         = time.Minute
+	defaultWindowMargin   = 15 * time.Minute
 	defaultNoticeEvery    = 24 * time.Hour
 )
 
@@ -53,6 +59,8 @@ func defaults() config {
 		baseURL:        DefaultBaseURL,
 		maxBytes:       defaultMaxBytes,
 		attemptTimeout: defaultAttemptTimeout,
+		settle:         defaultSettle,
+		windowMargin:   defaultWindowMargin,
 		policy:         retry.Default(),
 		budget:         retry.NewBudget(retry.BudgetConfig{}),
 		log:            slog.New(slog.DiscardHandler),
@@ -76,6 +84,8 @@ func (c *config) check() error {
 		{"WithTimeout", c.timeout},
 		{"WithAttemptTimeout", c.attemptTimeout},
 		{"WithServerTime", c.serverTime},
+		{"WithSettle", c.settle},
+		{"WithWindowMargin", c.windowMargin},
 		{"WithNoticeInterval", c.noticeEvery},
 	} {
 		if d.value < 0 {
@@ -85,6 +95,10 @@ func (c *config) check() error {
 	switch {
 	case c.misuse != "":
 		return errors.New(c.misuse)
+	case c.careful && c.ledgers[0] == nil:
+		return errors.New("WithCareful: needs a ledger, which tells one operation's effect from another's (WithLedger)")
+	case c.windowMargin >= keyRetention:
+		return fmt.Errorf("WithWindowMargin: %v leaves nothing of the %v for which keys are remembered", c.windowMargin, keyRetention)
 	case c.http2 && c.httpClient != nil:
 		return errors.New("WithHTTP2 changes the default transport, and WithHTTPClient brings another: set HTTP/2 there")
 	case c.attemptTimeout == 0:
@@ -146,6 +160,26 @@ func WithAttemptTimeout(d time.Duration) Option { return func(c *config) { c.att
 // sent again before that, since the platform does not promise to serialise two
 // requests under one key. Default: the time-out of an attempt.
 func WithServerTime(d time.Duration) Option { return func(c *config) { c.serverTime = d } }
+
+// WithCareful makes the client send nothing again on the word of a key: after
+// whatever may have arrived, the server's state is looked up first. What is found
+// is adopted; what is absent is looked up once more after a while ([WithSettle])
+// and sent again only then; where it cannot be told, the operation is left to a
+// look or to a person. So a send that got no answer takes a minute longer, and
+// has one effect even with a server that forgets keys or runs two requests under
+// one side by side. It needs a ledger.
+//
+// What only sets a state, such as an update, is repeated in any mode.
+func WithCareful() Option { return func(c *config) { c.careful = true } }
+
+// WithSettle says how long after an attempt its effect may still be missing from
+// what the server lists, for careful calls. Default 1 min.
+func WithSettle(d time.Duration) Option { return func(c *config) { c.settle = d } }
+
+// WithWindowMargin keeps d free at the end of the 24 hours for which the platform
+// remembers a key: an operation that may have had its effect is not sent again
+// after that. What the clocks leave in doubt is taken off as well. Default 15 min.
+func WithWindowMargin(d time.Duration) Option { return func(c *config) { c.windowMargin = d } }
 
 // WithRetry sets when and how often a call is tried again.
 // Default [retry.Default]; [retry.Platform] is what the platform's articles

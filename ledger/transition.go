@@ -112,6 +112,10 @@ var transitions = []Transition{
 	{StatusFailedFinal, CauseFound, StatusReconciling, yes,
 		"its object is there: in contradiction, a person decides", byLook},
 
+	{StatusPending, CauseAbsent, StatusPending, no,
+		"an attempt was left open, the server provably has nothing of it, and the driver goes on", byLook},
+	{StatusPending, CauseAbsent, StatusFailedRetryable, no,
+		"the same, and nobody goes on now", byLook},
 	{StatusReconciling, CauseAbsent, StatusPending, no,
 		"the server provably has nothing of it, a resend is allowed, and the driver goes on", byLook},
 	{StatusReconciling, CauseAbsent, StatusFailedRetryable, no,

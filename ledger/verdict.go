@@ -2,10 +2,53 @@ package ledger
 
 import (
 	"context"
+	"errors"
 
 	"github.com/botix-pro/sdk-go/ledger/internal/store"
 	"github.com/botix-pro/sdk-go/retry"
 )
+
+// Rivals counts the other operations that ask for the same and may have had their
+// effect: what a look finds may be theirs.
+type Rivals struct {
+	Underway int // are being driven, and may be told of their effect yet
+	Unclear  int // stand without an answer
+}
+
+// Rivals returns those of the operation.
+func (d *Drive) Rivals(ctx context.Context) (r Rivals, err error) {
+	err = d.ledger.store.Read(ctx, func(tx store.Tx) error {
+		all, err := tx.Alike(ctx, d.op.Fingerprint)
+		r = Rivals{}
+		for i := range all {
+			switch other := &all[i]; {
+			case other.ID == d.op.ID || other.API != d.op.API:
+			case other.Lease.Until > d.ledger.store.Now():
+				r.Underway++
+			default:
+				r.Unclear++
+			}
+		}
+		return err
+	})
+	return r, err
+}
+
+// Taken tells which upstream objects belong to other operations.
+func (d *Drive) Taken(ctx context.Context, targets []Target) (taken []bool, err error) {
+	taken = make([]bool, len(targets))
+	err = d.ledger.store.Read(ctx, func(tx store.Tx) error {
+		for i, t := range targets {
+			owner, err := tx.ByTarget(ctx, d.op.API, t.Kind, t.ID)
+			if err != nil && !errors.Is(err, store.ErrNotFound) {
+				return err
+			}
+			taken[i] = err == nil && owner.ID != d.op.ID
+		}
+		return nil
+	})
+	return taken, err
+}
 
 // Found records that a look found the operation's effect. When the object that
 // was found belongs to another operation, it is [ErrTargetTaken] and nothing

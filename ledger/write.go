@@ -12,11 +12,17 @@ import (
 
 // Begin makes the start of the next attempt durable. Unless it returns nil,
 // nothing may be sent. [ErrInProgress] means that another process was faster.
-func (d *Drive) Begin(ctx context.Context) error {
+//
+// allowed is asked inside the commit, after every wait: its error is Begin's, and
+// nothing is recorded.
+func (d *Drive) Begin(ctx context.Context, allowed func() error) error {
 	l := d.ledger
 	var row store.Operation
 	var a store.Attempt
 	err := l.store.Write(ctx, func(tx store.Tx) (err error) {
+		if err := allowed(); err != nil {
+			return err
+		}
 		row, a, err = d.begin(ctx, tx)
 		return err
 	})
@@ -125,15 +131,19 @@ type Ending struct {
 	Message string // the API's text beside the code, without personal data
 
 	// More: another attempt follows, not before NotBefore. Resend: repeating
-	// the request would be safe. ReadBack: the server's state can be looked at.
-	More, Resend, ReadBack bool
-	NotBefore              time.Time
+	// the request would be safe. ReadBack: the server's state can be looked at,
+	// and Look: that follows now.
+	More, Resend, ReadBack, Look bool
+	NotBefore                    time.Time
 
 	Result []byte // of a success, minus declared secrets
 	Target Target
 	// ServerOffset is the server's clock minus ours; nil when it was not told.
 	ServerOffset *time.Duration
 }
+
+// goesOn: the driver has something left to do, and keeps its lease for it.
+func (e *Ending) goesOn() bool { return e.More || e.Look }
 
 // Target is the upstream object an operation made or changed.
 type Target struct {
@@ -166,7 +176,7 @@ func (d *Drive) End(e Ending) error {
 	}
 	d.op = row
 	d.attempts[len(d.attempts)-1] = a
-	if late || !e.More {
+	if late || !e.goesOn() {
 		d.ledger.keeper.drop(d)
 	}
 	if late && e.Attempt.Outcome != retry.Succeeded {
@@ -221,7 +231,7 @@ func (d *Drive) end(ctx context.Context, tx store.Tx, a store.Attempt, e *Ending
 		d.succeed(&row, e.Result, e.Target)
 	}
 	lease := released(row.Lease)
-	if e.More {
+	if e.goesOn() {
 		lease = d.nextLease(row.UpdatedAt)
 	}
 	err = change{&d.op, &row, lease, CauseEnded, &a}.write(ctx, tx)

@@ -64,6 +64,9 @@ func (r *run) exchange(ctx context.Context, limit time.Duration, unresolved bool
 	if late, ok := err.(*rest.NotReadyError); ok {
 		return r.notBegun(ctx, late.Err)
 	}
+	if answer.Status != 0 && r.engine.Ledger != nil {
+		r.engine.Clock.hear(answer.Header, answer.Received)
+	}
 	if err == nil {
 		r.Reading = r.op.Read(answer.Status, answer.Body)
 		err = r.Reading.Err
@@ -131,7 +134,11 @@ func (r *run) window() (left time.Duration, bounded bool) {
 	if retention == 0 || !r.Unresolved() {
 		return 0, false
 	}
-	return retention - r.engine.WindowMargin - time.Since(r.first.Local), true
+	age, known := r.engine.Clock.age(r.first)
+	if !known {
+		return 0, true
+	}
+	return retention - r.engine.WindowMargin - age, true
 }
 
 // note writes down what the exchange proved.

@@ -3,8 +3,11 @@ package call
 import (
 	"hash/maphash"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
+
+	"github.com/botix-pro/sdk-go/ledger"
 )
 
 // Claims knows which upstream object belongs to which operation of one client,
@@ -28,9 +31,16 @@ type Object struct {
 	ID   int64
 }
 
+// Target is the object as the ledger knows it: made by one operation, and so no
+// other's.
+func (o Object) Target() ledger.Target {
+	return ledger.Target{Kind: o.Kind, ID: strconv.FormatInt(o.ID, 10), Made: true}
+}
+
 type (
 	loss struct { // an operation that ended unknown
 		at       time.Time
+		id       string
 		likeness []uint64
 	}
 	take struct {
@@ -80,12 +90,12 @@ func (c *Claims) Settle(objects []Object, likeness ...uint64) {
 }
 
 // Lose ends an operation that Begin counted and that may have had its effect.
-func (c *Claims) Lose(likeness ...uint64) {
+func (c *Claims) Lose(id string, likeness ...uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
 	c.forget(now)
-	c.lost = append(c.lost, loss{now, likeness})
+	c.lost = append(c.lost, loss{now, id, likeness})
 }
 
 // Sightings are objects that a look saw, by what they look like. The zero value
@@ -100,12 +110,29 @@ func (s *Sightings) Add(likeness uint64, o Object) {
 	s.by[likeness] = append(s.by[likeness], o)
 }
 
+// Objects are all that was noted.
+func (s *Sightings) Objects() []Object {
+	var all []Object
+	for _, some := range s.by {
+		all = append(all, some...)
+	}
+	return all
+}
+
+// Without forgets objects.
+func (s *Sightings) Without(these map[Object]bool) {
+	for l, some := range s.by {
+		s.by[l] = slices.DeleteFunc(some, func(o Object) bool { return these[o] })
+	}
+}
+
 // Match finds the objects of one operation among those that are surely of its
 // kind and time. It is Found, and takes one for each likeness, when every
-// likeness has enough that are free; Absent when none has any, nor one that is
-// perhaps its; else Ambiguous. What is there while another open operation would
-// have made the same may be the other's, and is Ambiguous too.
-func (c *Claims) Match(likeness []uint64, sure, perhaps Sightings) (Sighting, []Object) {
+// likeness has enough that are free, for this operation and all others alike
+// that ended unclear; Absent when none has any, nor one that is perhaps its; else
+// Ambiguous. While another operation alike is under way, what is there may be
+// what that one is about to be told of, and is Ambiguous too.
+func (c *Claims) Match(search *Search, likeness []uint64, sure, perhaps Sightings) (Sighting, []Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.forget(time.Now())
@@ -121,7 +148,9 @@ func (c *Claims) Match(likeness []uint64, sure, perhaps Sightings) (Sighting, []
 		case len(free[l]) == 0 && len(c.free(perhaps.by[l])) > 0:
 			return Ambiguous, nil
 		case len(free[l]) == 0:
-		case len(free[l]) < n || c.open[l] > n:
+		case c.underway(l) > n || search.Rivals.Underway > 0:
+			return Ambiguous, nil
+		case len(free[l]) < n+max(c.unclear(l, search.ID), n*search.Rivals.Unclear):
 			return Ambiguous, nil
 		default:
 			found++
@@ -142,6 +171,25 @@ func (c *Claims) Match(likeness []uint64, sure, perhaps Sightings) (Sighting, []
 	}
 	c.give(mine, time.Now())
 	return Found, mine
+}
+
+// underway is how often operations that have not ended would make likeness.
+func (c *Claims) underway(likeness uint64) int { return c.open[likeness] - c.unclear(likeness, "") }
+
+// unclear is how often operations that ended unknown, but for one, would have
+// made likeness.
+func (c *Claims) unclear(likeness uint64, but string) (n int) {
+	for _, loss := range c.lost {
+		if but != "" && loss.id == but { // it is under way again
+			continue
+		}
+		for _, l := range loss.likeness {
+			if l == likeness {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 func (c *Claims) free(all []Object) []Object {

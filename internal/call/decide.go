@@ -27,7 +27,8 @@ func (s step) String() string { return stepNames[s] }
 //
 // What the platform documents carries a resend without a look: a repeat under
 // the same key returns the stored answer. It stores no answer but a 2xx, so a
-// server error that was seen is not covered by that, and is looked into.
+// server error that was seen is not covered by that, and is looked into. A
+// careful operation takes nothing on the key's word.
 func decide(op *Operation, v retry.Verdict, answer *rest.Answer, refused int) step {
 	coded := v.Rule == retry.RuleCode
 	if v.Outcome == retry.Refused && coded && refused <= op.Deliveries && op.Endpoint.Class != Neither {
@@ -46,6 +47,10 @@ func decide(op *Operation, v retry.Verdict, answer *rest.Answer, refused int) st
 		return stop
 	}
 	switch {
+	case op.Careful && op.Look != nil:
+		return look
+	case op.Careful:
+		return stop
 	case op.Endpoint.Proof == ProofKey || coded:
 		return resend // the server keeps the tries apart, or says that one is under way
 	case answer.Status >= http.StatusInternalServerError && op.Look != nil:

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/botix-pro/sdk-go/internal/rest"
+	"github.com/botix-pro/sdk-go/ledger"
 	"github.com/botix-pro/sdk-go/retry"
 )
 
 // What may follow an attempt, for each class and proof. The rows that say stop
 // or look are the ones that keep an effect from happening twice.
 func TestDecide(t *testing.T) {
-	looks := func(context.Context, Send) (Sighting, error) { return Absent, nil }
+	looks := func(context.Context, Search) (Sighting, error) { return Absent, nil }
 	ep := func(c Class, p Proof) *Endpoint { return &Endpoint{Class: c, Proof: p} }
 	unclear := retry.Verdict{Outcome: retry.Unknown, Rule: "unclear", Again: true}
 	final := retry.Verdict{Outcome: retry.Unknown, Rule: "unclear"}
@@ -47,6 +48,14 @@ func TestDecide(t *testing.T) {
 		{"keys, in progress", Operation{Endpoint: ep(HonoursKeys, ProofLook), Look: looks},
 			retry.Verdict{Outcome: retry.Unknown, Rule: retry.RuleCode, Again: true}, 409, 0, resend},
 		{"keys, redirect", Operation{Endpoint: ep(HonoursKeys, ProofLook), Look: looks}, final, 302, 0, stop},
+		{"careful, cut", Operation{Endpoint: ep(HonoursKeys, ProofLook), Look: looks, Careful: true}, unclear, 0, 0, look},
+		{"careful, 200 unreadable", Operation{Endpoint: ep(HonoursKeys, ProofLook), Look: looks, Careful: true}, unclear, 200, 0, look},
+		{"careful, in progress", Operation{Endpoint: ep(HonoursKeys, ProofLook), Look: looks, Careful: true},
+			retry.Verdict{Outcome: retry.Unknown, Rule: retry.RuleCode, Again: true}, 409, 0, look},
+		{"careful, nothing to look at", Operation{Endpoint: ep(HonoursKeys, ProofKey), Careful: true}, unclear, 0, 0, stop},
+		{"careful, a state", Operation{Endpoint: ep(ByNature, ProofNone), Careful: true}, unclear, 0, 0, resend},
+		{"careful, throttled", Operation{Endpoint: ep(HonoursKeys, ProofLook), Look: looks, Careful: true},
+			retry.Verdict{Outcome: retry.Throttled, Again: true}, 429, 0, resend},
 		{"proof key, 500: final answers are stored", Operation{Endpoint: ep(HonoursKeys, ProofKey)}, unclear, 500, 0, resend},
 		{"proof key, cut: the key is locked in flight", Operation{Endpoint: ep(HonoursKeys, ProofKey)}, unclear, 0, 0, resend},
 		{"refused", Operation{Endpoint: ep(HonoursKeys, ProofLook)},
@@ -123,25 +132,32 @@ func TestClaims(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		others func(*Claims) // what else goes on in the process
+		search Search        // and elsewhere
 		mine   []uint64
 		found  found
 		want   Sighting
 		ids    []Object
 	}{
-		{"nothing there", nil, []uint64{1}, found{}, Absent, nil},
-		{"one there, one operation", nil, []uint64{1}, found{1: msg(5)}, Found, msg(5)},
-		{"more there than operations: somebody else's as well", nil, []uint64{1}, found{1: msg(5, 6)}, Found, msg(6)},
-		{"one there, two operations", func(c *Claims) { c.Begin(1) }, []uint64{1}, found{1: msg(5)}, Ambiguous, nil},
-		{"two there, two operations: which is whose?", func(c *Claims) { c.Begin(1) }, []uint64{1}, found{1: msg(5, 6)}, Ambiguous, nil},
-		{"none there, two operations", func(c *Claims) { c.Begin(1) }, []uint64{1}, found{}, Absent, nil},
-		{"one there, another ended unknown", func(c *Claims) { c.Begin(1); c.Lose(1) }, []uint64{1}, found{1: msg(5)}, Ambiguous, nil},
-		{"the one there is another's, settled", func(c *Claims) { c.Begin(1); c.Settle(msg(5), 1) }, []uint64{1}, found{1: msg(5)}, Absent, nil},
-		{"another failed for good", func(c *Claims) { c.Begin(1); c.Settle(nil, 1) }, []uint64{1}, found{1: msg(5)}, Found, msg(5)},
-		{"bulk, all there", nil, []uint64{1, 2}, found{1: msg(5), 2: msg(6)}, Found, msg(5, 6)},
-		{"bulk, two equal items", nil, []uint64{1, 1}, found{1: msg(5, 6)}, Found, msg(5, 6)},
-		{"bulk, two equal items, one there", nil, []uint64{1, 1}, found{1: msg(5)}, Ambiguous, nil},
-		{"bulk, some there", nil, []uint64{1, 2}, found{1: msg(5)}, Ambiguous, nil},
-		{"bulk, none there", nil, []uint64{1, 2}, found{}, Absent, nil},
+		{"nothing there", nil, Search{}, []uint64{1}, found{}, Absent, nil},
+		{"one there, one operation", nil, Search{}, []uint64{1}, found{1: msg(5)}, Found, msg(5)},
+		{"more there than operations: somebody else's as well", nil, Search{}, []uint64{1}, found{1: msg(5, 6)}, Found, msg(6)},
+		{"one there, two operations", func(c *Claims) { c.Begin(1) }, Search{}, []uint64{1}, found{1: msg(5)}, Ambiguous, nil},
+		{"two there, two operations: which is whose?", func(c *Claims) { c.Begin(1) }, Search{}, []uint64{1}, found{1: msg(5, 6)}, Ambiguous, nil},
+		{"none there, two operations", func(c *Claims) { c.Begin(1) }, Search{}, []uint64{1}, found{}, Absent, nil},
+		{"one there, another ended unknown", func(c *Claims) { c.Begin(1); c.Lose("lost", 1) }, Search{}, []uint64{1}, found{1: msg(5)}, Ambiguous, nil},
+		{"the one there is another's, settled", func(c *Claims) { c.Begin(1); c.Settle(msg(5), 1) }, Search{}, []uint64{1}, found{1: msg(5)}, Absent, nil},
+		{"another failed for good", func(c *Claims) { c.Begin(1); c.Settle(nil, 1) }, Search{}, []uint64{1}, found{1: msg(5)}, Found, msg(5)},
+		{"bulk, all there", nil, Search{}, []uint64{1, 2}, found{1: msg(5), 2: msg(6)}, Found, msg(5, 6)},
+		{"bulk, two equal items", nil, Search{}, []uint64{1, 1}, found{1: msg(5, 6)}, Found, msg(5, 6)},
+		{"bulk, two equal items, one there", nil, Search{}, []uint64{1, 1}, found{1: msg(5)}, Ambiguous, nil},
+		{"bulk, some there", nil, Search{}, []uint64{1, 2}, found{1: msg(5)}, Ambiguous, nil},
+		{"bulk, none there", nil, Search{}, []uint64{1, 2}, found{}, Absent, nil},
+		{"two there, two operations that ended unknown", func(c *Claims) { c.Begin(1); c.Lose("lost", 1) }, Search{}, []uint64{1}, found{1: msg(5, 6)}, Found, msg(6)},
+		{"its own earlier end counts no second time", func(c *Claims) { c.Begin(1); c.Lose("mine", 1) }, Search{ID: "mine"}, []uint64{1}, found{1: msg(5)}, Found, msg(5)},
+		{"one there, another is under way elsewhere", nil, Search{Rivals: ledger.Rivals{Underway: 1}}, []uint64{1}, found{1: msg(5, 6)}, Ambiguous, nil},
+		{"one there, another ended unknown elsewhere", nil, Search{Rivals: ledger.Rivals{Unclear: 1}}, []uint64{1}, found{1: msg(5)}, Ambiguous, nil},
+		{"two there, another ended unknown elsewhere", nil, Search{Rivals: ledger.Rivals{Unclear: 1}}, []uint64{1}, found{1: msg(5, 6)}, Found, msg(6)},
+		{"none there, another is under way elsewhere", nil, Search{Rivals: ledger.Rivals{Underway: 1}}, []uint64{1}, found{}, Absent, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := NewClaims()
@@ -149,7 +165,7 @@ func TestClaims(t *testing.T) {
 				tt.others(c)
 			}
 			c.Begin(tt.mine...)
-			got, ids := c.Match(tt.mine, sight(tt.found), Sightings{})
+			got, ids := c.Match(&tt.search, tt.mine, sight(tt.found), Sightings{})
 			if got != tt.want || len(ids) != len(tt.ids) {
 				t.Fatalf("Match = %v %v, want %v %v", got, ids, tt.want, tt.ids)
 			}
@@ -159,7 +175,7 @@ func TestClaims(t *testing.T) {
 				}
 			}
 			if got == Found {
-				if again, _ := c.Match(tt.mine, sight(tt.found), Sightings{}); again == Found && len(tt.found[1]) < 2 {
+				if again, _ := c.Match(&tt.search, tt.mine, sight(tt.found), Sightings{}); again == Found && len(tt.found[1]) < 2 {
 					t.Error("the same object was taken twice")
 				}
 			}
@@ -173,18 +189,18 @@ func TestClaimsLeaveWhatIsPerhapsTheirs(t *testing.T) {
 	c.Begin(1)
 	var perhaps Sightings
 	perhaps.Add(1, Object{"message", 5})
-	if got, _ := c.Match([]uint64{1}, Sightings{}, perhaps); got != Ambiguous {
+	if got, _ := c.Match(&Search{}, []uint64{1}, Sightings{}, perhaps); got != Ambiguous {
 		t.Errorf("Match = %v, want Ambiguous", got)
 	}
 	var sure Sightings
 	sure.Add(1, Object{"message", 6})
-	if got, ids := c.Match([]uint64{1}, sure, perhaps); got != Found || ids[0].ID != 6 {
+	if got, ids := c.Match(&Search{}, []uint64{1}, sure, perhaps); got != Found || ids[0].ID != 6 {
 		t.Errorf("Match = %v %v, want the sure one", got, ids)
 	}
 	c.Begin(2)
 	c.Settle([]Object{{"message", 5}}, 2)
 	c.Begin(1)
-	if got, _ := c.Match([]uint64{1, 1}, Sightings{}, perhaps); got != Absent {
+	if got, _ := c.Match(&Search{}, []uint64{1, 1}, Sightings{}, perhaps); got != Absent {
 		t.Errorf("Match = %v: what belongs to another is no doubt", got)
 	}
 }
@@ -197,9 +213,9 @@ func TestClaimsForget(t *testing.T) {
 		c.Begin(1, 2)
 		c.Settle([]Object{{"message", 5}}, 1, 2)
 		c.Begin(1)
-		c.Lose(1)
+		c.Lose("lost", 1)
 		time.Sleep(memory + time.Second)
-		if got, _ := c.Match([]uint64{9}, Sightings{}, Sightings{}); got != Absent {
+		if got, _ := c.Match(&Search{}, []uint64{9}, Sightings{}, Sightings{}); got != Absent {
 			t.Errorf("Match = %v", got)
 		}
 		if len(c.open)+len(c.lost)+len(c.taken)+len(c.takes) != 0 {

@@ -27,8 +27,14 @@ type Engine struct {
 	// go on working after a request began: before that a resend could overlap.
 	AttemptTimeout time.Duration
 	ServerTime     time.Duration
+	// Settle is how long after an attempt its effect may still be missing from
+	// what the server lists: the absence that a careful operation relies on.
+	Settle time.Duration
 	// WindowMargin is kept free at the end of a key's retention.
 	WindowMargin time.Duration
+	Clock        *Clock
+	// TimeOf is a small read, made where only its answer's Date is wanted.
+	TimeOf rest.Request
 
 	Ledger *ledger.Ledger // nil: nothing is recorded
 	Hooks  Hooks

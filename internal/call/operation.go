@@ -30,7 +30,11 @@ type Operation struct {
 
 	// Look reads back whether an attempt had its effect; nil where Proof is
 	// not ProofLook. On Found it has put the result where Read would have.
-	Look func(ctx context.Context, first Send) (Sighting, error)
+	Look func(ctx context.Context, s Search) (Sighting, error)
+
+	// Careful: nothing that may have had its effect is sent again before a look
+	// showed that it had none, whatever the server promises of keys.
+	Careful bool
 
 	// Foreign reports that the result cannot be this request's: a stored answer
 	// to another that used the key. nil where that cannot be told.
@@ -64,6 +68,9 @@ type Reading struct {
 // Send is when an operation first may have reached the server.
 type Send struct {
 	Local time.Time
+	// Recorded is the latest time that the ledger has of an operation which an
+	// earlier call sent; zero for a send of this call.
+	Recorded time.Time
 	// Date is what an answer that came later said of the server's clock, and
 	// Received when that was. Zero where no answer said.
 	Date, Received time.Time
@@ -78,6 +85,16 @@ func (s Send) Server() (at time.Time, known bool) {
 	// The difference is taken on the monotonic clock: a local clock that was set
 	// in between does not matter.
 	return s.Date.Add(-s.Received.Sub(s.Local) - time.Second), true
+}
+
+// Search is what a look goes by, besides the request.
+type Search struct {
+	ID     string // of the operation
+	First  Send
+	Rivals ledger.Rivals // zero without a ledger
+	// Taken tells which of some objects belong to other operations of the
+	// ledger; nil without one.
+	Taken func(ctx context.Context, objects []Object) (map[Object]bool, error)
 }
 
 // Sighting is the result of a look.

@@ -108,7 +108,7 @@ func (r *run) lookFor(ctx context.Context, p plan) (plan, error) {
 		return p, err
 	}
 	seen, err := r.look(ctx)
-	if wait := r.tooSoon(); err == nil && seen == Absent && wait > 0 {
+	if wait := r.unsettled(); err == nil && seen == Absent && wait > 0 {
 		if err = retry.Allow(ctx, wait); err == nil {
 			err = retry.Sleep(ctx, wait)
 		}
@@ -117,7 +117,7 @@ func (r *run) lookFor(ctx context.Context, p plan) (plan, error) {
 		}
 	}
 	if err != nil {
-		return p, err
+		return p, r.bar(err)
 	}
 	if seen == Found {
 		r.Adopted, r.done = true, true
@@ -142,7 +142,11 @@ func (r *run) look(ctx context.Context) (Sighting, error) {
 	if date, err := http.ParseTime(r.Answer.Header.Get("Date")); err == nil {
 		r.first.Date, r.first.Received = date, r.Answer.Received
 	}
-	seen, err := r.op.Look(ctx, r.first)
+	search, err := r.search(ctx)
+	if err != nil {
+		return Ambiguous, err
+	}
+	seen, err := r.op.Look(ctx, search)
 	if err != nil {
 		return Ambiguous, err
 	}
@@ -152,10 +156,14 @@ func (r *run) look(ctx context.Context) (Sighting, error) {
 	return seen, nil
 }
 
-// tooSoon is how long the platform may still be at work on the last attempt
-// though something between us and it has answered: until then the absence of an
-// effect proves nothing.
-func (r *run) tooSoon() time.Duration {
+// unsettled is how long the absence of an effect proves nothing yet: as long as
+// the platform may still be at work on the last attempt, though something between
+// us and it has answered. A careful operation needs two looks that agree, and
+// between them the time in which what was done appears in the lists.
+func (r *run) unsettled() time.Duration {
+	if r.op.Careful {
+		return r.engine.Settle
+	}
 	if r.Reading.Envelope && r.Answer.Status != http.StatusGatewayTimeout {
 		return 0 // its own answer
 	}

@@ -3,6 +3,7 @@ package call
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -56,7 +57,7 @@ func (r *run) takeOver() {
 	}
 	r.Attempts = r.drives.Attempts()
 	r.before = len(r.Attempts)
-	r.first = Send{Local: op.FirstSentAt}
+	r.first = Send{Local: op.FirstSentAt, Recorded: op.UpdatedAt}
 	if offset, known := r.drives.ServerOffset(); known {
 		r.first.Date, r.first.Received = op.FirstSentAt.Add(offset), op.FirstSentAt
 	}
@@ -96,7 +97,40 @@ func (r *run) goOn(ctx context.Context) (plan, error) {
 	case p.step == resendLate:
 		p.wait = max(p.wait, time.Until(last.Started.Add(r.engine.ServerTime)))
 	}
+	if _, bounded := r.window(); bounded && p.step != look {
+		if err := r.askTime(ctx); err != nil {
+			return p, err
+		}
+	}
 	return p, retry.Allow(ctx, p.wait)
+}
+
+// askTime makes a small read to learn the server's time, where no answer has told
+// it. That it may fail is no reason to stop: then the host's clock has to do.
+func (r *run) askTime(ctx context.Context) error {
+	e := r.engine
+	if e.Clock.knowsServer() {
+		return nil
+	}
+	slot, err := e.Pacer.Acquire(ctx, r.op.Priority)
+	if err != nil {
+		return err
+	}
+	defer slot.Cancel() // of no effect once the slot was used
+	ctx, cancel := context.WithTimeout(ctx, e.AttemptTimeout)
+	defer cancel()
+	answer, err := e.HTTP.Do(ctx, e.TimeOf)
+	switch {
+	case answer.Status != 0:
+		slot.Answered(answer.Status, answer.Header, answer.Sent, answer.Received)
+		e.Clock.hear(answer.Header, answer.Received)
+	case !answer.Evidence.NoConnection():
+		slot.Lost()
+	}
+	if err != nil {
+		e.Log.LogAttrs(ctx, slog.LevelWarn, "the server's time is not known", slog.String("error", err.Error()))
+	}
+	return nil
 }
 
 // begin makes the start of an attempt durable.
@@ -104,7 +138,16 @@ func (r *run) begin(ctx context.Context) error {
 	if !r.recording() {
 		return nil
 	}
-	return r.drives.Begin(ctx)
+	err := r.drives.Begin(ctx, r.inWindow)
+	if errors.Is(err, ErrWindowClosed) {
+		return r.bar(err)
+	}
+	return err
+}
+
+func (r *run) inWindow() error {
+	_, err := r.guard()
+	return err
 }
 
 // held is an error when the right to send was lost since the attempt began.
@@ -134,6 +177,7 @@ func (r *run) record(p plan) error {
 		More:     p.step == resend || p.step == resendLate,
 		Resend:   p.allowed,
 		ReadBack: r.op.Look != nil,
+		Look:     p.step == look,
 	}
 	if p.wait > 0 {
 		e.NotBefore = time.Now().Add(p.wait)
@@ -148,6 +192,38 @@ func (r *run) record(p plan) error {
 		e.Result, e.Target = r.result(r.Answer.Body), r.target()
 	}
 	return r.drives.End(e)
+}
+
+// search is what a look goes by.
+func (r *run) search(ctx context.Context) (Search, error) {
+	s := Search{ID: r.op.ID, First: r.first}
+	if !r.recording() {
+		return s, nil
+	}
+	if s.First.Date.IsZero() {
+		if err := r.askTime(ctx); err != nil {
+			return s, err
+		}
+		r.engine.Clock.date(&s.First)
+	}
+	s.Taken = r.taken
+	var err error
+	s.Rivals, err = r.drives.Rivals(ctx)
+	return s, err
+}
+
+// taken tells which objects belong to other operations of the ledger.
+func (r *run) taken(ctx context.Context, objects []Object) (map[Object]bool, error) {
+	targets := make([]ledger.Target, len(objects))
+	for i, o := range objects {
+		targets[i] = o.Target()
+	}
+	taken, err := r.drives.Taken(ctx, targets)
+	theirs := make(map[Object]bool)
+	for i, o := range objects {
+		theirs[o] = taken[i]
+	}
+	return theirs, err
 }
 
 // recordFound makes it durable that a look found the effect.

@@ -61,6 +61,12 @@ const unsettled = `SELECT` + operationColumns + `
  WHERE conflict_group = ?1 AND status NOT IN ('succeeded', 'failed_final') AND possibly_sent = 1
  ORDER BY seq`
 
+// What is not final is little; a fingerprint needs no index of its own.
+const alike = `SELECT` + operationColumns + `
+  FROM ledger_operations INDEXED BY ledger_operations_due
+ WHERE status NOT IN ('succeeded', 'failed_final') AND possibly_sent = 1 AND fingerprint = ?1
+ ORDER BY seq`
+
 // DO NOTHING stands for the unique indexes only; a broken CHECK is an error.
 const insertOperation = `
 INSERT INTO ledger_operations (

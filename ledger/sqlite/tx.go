@@ -158,6 +158,10 @@ func (t *tx) Unsettled(ctx context.Context, group string) ([]store.Operation, er
 	return t.operations(ctx, unsettled, group)
 }
 
+func (t *tx) Alike(ctx context.Context, fingerprint string) ([]store.Operation, error) {
+	return t.operations(ctx, alike, fingerprint)
+}
+
 func (t *tx) Attempts(ctx context.Context, operationID string) ([]store.Attempt, error) {
 	var all []store.Attempt
 	err := t.query(ctx, attemptsOf, []any{operationID}, func(v []any) error {

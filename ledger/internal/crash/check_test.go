@@ -23,7 +23,7 @@ import (
 // the careful mode is for.
 func (e *evidence) unpromised() bool {
 	before := e.resumed.Before
-	return e.keyed() && strings.HasPrefix(e.weather.name, "502 after the work") && !e.weather.stored && !e.weather.expired &&
+	return e.keyed() && !e.careful && strings.HasPrefix(e.weather.name, "502 after the work") && !e.weather.stored && !e.weather.expired &&
 		before != nil && before.Operation.PossiblySent && before.Attempts[len(before.Attempts)-1].Outcome == "" &&
 		len(mutations(e.calls[0])) == 1
 }

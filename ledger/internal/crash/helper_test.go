@@ -53,7 +53,8 @@ type order struct {
 	KillAt   string
 	PauseAt  string
 	FailFrom int
-	Refused  bool // no connection can be made
+	Refused  bool          // no connection can be made
+	Settle   time.Duration // of a careful client; 0: it trusts keys
 
 	Lease, ServerTime, AttemptTimeout time.Duration // default below
 	Timeout                           time.Duration // of the call's context, default none
@@ -206,13 +207,17 @@ func (o order) open(ctx context.Context, p *probe, more ...ledger.Option) (c *bo
 		return nil, nil, nil, err
 	}
 	attempts := cmp.Or(o.Attempts, 3)
-	c, err = botix.New(o.APIKey,
+	var mode []botix.Option
+	if o.Settle > 0 {
+		mode = []botix.Option{botix.WithCareful(), botix.WithSettle(o.Settle)}
+	}
+	c, err = botix.New(o.APIKey, append(mode,
 		botix.WithBaseURL(o.URL), botix.WithLedger(led),
 		botix.WithHTTPClient(&http.Client{Transport: newTransport(p, o.Refused)}), botix.WithHooks(p.hooks()),
 		botix.WithAttemptTimeout(cmp.Or(o.AttemptTimeout, attemptTimeout)), botix.WithServerTime(cmp.Or(o.ServerTime, serverTime)),
 		botix.WithTimeout(0), botix.WithRetryBudget(nil),
 		botix.WithRetry(retry.Policy{MaxAttempts: attempts, MaxUnsent: attempts, Base: 5 * time.Millisecond, Cap: 30 * time.Second}),
-	)
+	)...)
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, led.Close())
 	}

@@ -117,6 +117,10 @@ type Tx interface {
 	// effect and are not final, in the order begun.
 	Unsettled(ctx context.Context, group string) ([]Operation, error)
 
+	// Alike returns the operations with a fingerprint that may have had an effect
+	// and are not final, in the order begun.
+	Alike(ctx context.Context, fingerprint string) ([]Operation, error)
+
 	// Insert adds an operation, or returns ErrExists and changes nothing.
 	Insert(ctx context.Context, op *Operation) error
 	// Update writes the changeable part of op: all but its id, parent, kind,
