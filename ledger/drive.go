@@ -13,6 +13,7 @@ import (
 // Draft is an operation as its caller wants it, before anything is recorded.
 type Draft struct {
 	ID     string // UUIDv7, for the operation if it is new
+	Parent string // the workflow that it is a step of; "" for none
 	Intent Intent // zero: the call names none
 	Action string // what a call without an intent is recorded as
 	// Named: Key was chosen by the caller, and so is an intent of its own.
@@ -91,7 +92,7 @@ func (d *Drive) prepare() error {
 	}
 	now := l.store.Now()
 	d.op = store.Operation{
-		ID: draft.ID, Kind: string(KindCall), Intent: intent,
+		ID: draft.ID, ParentID: draft.Parent, Kind: string(KindCall), Intent: intent,
 		API: draft.API, Origin: draft.Origin, Credential: draft.Credential, Key: draft.Key,
 		Fingerprint: string(fingerprint), Method: draft.Payload.Method, Path: draft.Payload.Path,
 		Driver: string(draft.Driver), CreatedAt: now, UpdatedAt: now,

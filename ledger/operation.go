@@ -13,6 +13,7 @@ type Operation struct {
 	ID       string // UUIDv7
 	ParentID string // of a step: its workflow
 	Kind     Kind
+	Steps    int    // that a workflow has; 0 of a call
 	Intent   Intent // zero for a call that named none
 	Driver   Driver
 
@@ -53,7 +54,7 @@ const noCustomer = "-"
 
 func operation(r *store.Operation) *Operation {
 	op := &Operation{
-		ID: r.ID, ParentID: r.ParentID, Kind: Kind(r.Kind), Driver: Driver(r.Driver),
+		ID: r.ID, ParentID: r.ParentID, Kind: Kind(r.Kind), Steps: r.Steps, Driver: Driver(r.Driver),
 		API: r.API, Origin: r.Origin, Credential: r.Credential, Key: r.Key,
 		Fingerprint: r.Fingerprint, Method: r.Method, Path: r.Path, Body: r.Body,
 		Status: Status(r.Status), Next: NextStep(r.NextStep), NotBefore: moment(r.NotBefore),

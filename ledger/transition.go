@@ -23,6 +23,7 @@ const (
 	CauseSuperseded Cause = "superseded" // a newer one of its lane was sent
 	CauseReissued   Cause = "reissued"   // a new operation takes its place
 	CauseAbandoned  Cause = "abandoned"  // somebody gave it up
+	CauseStep       Cause = "step"       // of a workflow: one of its steps changed
 )
 
 // Transition is one change of status that is allowed. What no row allows cannot

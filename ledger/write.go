@@ -75,6 +75,9 @@ func (d *Drive) begin(ctx context.Context, tx store.Tx) (row store.Operation, a 
 		if err = tx.Insert(ctx, &row); errors.Is(err, store.ErrExists) {
 			err = d.taken(ctx, tx)
 		}
+		if err == nil {
+			err = moveParent(ctx, tx, &row)
+		}
 	} else {
 		err = tx.Update(ctx, &row, lease)
 		row.Lease = lease
@@ -294,7 +297,7 @@ func (d *Drive) succeed(row *store.Operation, result []byte, target Target) {
 // standingOf is what the rules know of a row. Most rows tell it themselves; of
 // one that is reconciling the history tells why.
 func standingOf(ctx context.Context, tx store.Tx, row *store.Operation) (standing, error) {
-	s := standing{Status: Status(row.Status), Next: NextStep(row.NextStep), PossiblySent: row.PossiblySent}
+	s := stored(row)
 	if s.Status != StatusReconciling {
 		return s, nil
 	}
@@ -339,5 +342,8 @@ func (c change) write(ctx context.Context, tx store.Tx) error {
 			return err
 		}
 	}
-	return tx.Append(ctx, &e)
+	if err := tx.Append(ctx, &e); err != nil {
+		return err
+	}
+	return moveParent(ctx, tx, c.is)
 }

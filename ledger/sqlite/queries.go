@@ -7,7 +7,7 @@ package sqlite
 
 // operationColumns is the order in which readOperation takes them.
 const operationColumns = `
-seq, id, COALESCE(parent_id, ''), kind, namespace, customer, action, version,
+seq, id, COALESCE(parent_id, ''), kind, steps, namespace, customer, action, version,
 api, origin, credential, COALESCE(idempotency_key, ''), fingerprint, COALESCE(method, ''), COALESCE(path, ''), body,
 status, next_step, driver, COALESCE(lane, ''), COALESCE(conflict_group, ''), COALESCE(blocked_by, ''), COALESCE(supersedes, ''),
 possibly_sent, attempt_count, first_sent_at_ms, not_before_ms, resend_until_ms,
@@ -70,13 +70,13 @@ const alike = `SELECT` + operationColumns + `
 // DO NOTHING stands for the unique indexes only; a broken CHECK is an error.
 const insertOperation = `
 INSERT INTO ledger_operations (
-       id, parent_id, kind, namespace, customer, action, version,
+       id, parent_id, kind, steps, namespace, customer, action, version,
        api, origin, credential, idempotency_key, fingerprint, method, path, body,
        status, next_step, driver, lane, conflict_group, blocked_by, supersedes,
        possibly_sent, attempt_count, first_sent_at_ms, not_before_ms, resend_until_ms,
        request_id, target_kind, target_id, target_owned, result, error_code, error_message,
        created_at_ms, updated_at_ms, lease_owner, lease_token, locked_until_ms)
-VALUES (?, ?, ?, ?, ?, ?, ?,
+VALUES (?, ?, ?, ?, ?, ?, ?, ?,
        ?, ?, ?, ?, ?, ?, ?, ?,
        ?, ?, ?, ?, ?, ?, ?,
        ?, ?, ?, ?, ?,

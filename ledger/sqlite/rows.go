@@ -88,6 +88,7 @@ func readOperation(row []any, op *store.Operation) error {
 	r.text(&op.ID)
 	r.text(&op.ParentID)
 	r.text(&op.Kind)
+	r.int(&op.Steps)
 	r.text(&op.Intent.Namespace)
 	r.text(&op.Intent.Customer)
 	r.text(&op.Intent.Action)

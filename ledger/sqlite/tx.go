@@ -191,7 +191,7 @@ func (t *tx) Insert(ctx context.Context, op *store.Operation) error {
 		return err
 	}
 	n, err := t.exec(ctx, insertOperation,
-		op.ID, orNull(op.ParentID), op.Kind, op.Intent.Namespace, op.Intent.Customer, op.Intent.Action, op.Intent.Version,
+		op.ID, orNull(op.ParentID), op.Kind, int64(op.Steps), op.Intent.Namespace, op.Intent.Customer, op.Intent.Action, op.Intent.Version,
 		op.API, op.Origin, op.Credential, orNull(op.Key), op.Fingerprint, orNull(op.Method), orNull(op.Path), blobOrNull(op.Body),
 		op.Status, op.NextStep, op.Driver, orNull(op.Lane), orNull(op.Group), orNull(op.BlockedBy), orNull(op.Supersedes),
 		bit(op.PossiblySent), int64(op.AttemptCount), op.FirstSentAt, op.NotBefore, op.ResendUntil,

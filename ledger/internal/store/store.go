@@ -173,6 +173,7 @@ type Operation struct {
 	ID       string // UUIDv7
 	ParentID string
 	Kind     string // call, workflow
+	Steps    int    // that a workflow has; 0 of a call
 	Intent   Intent
 
 	API, Origin, Credential string

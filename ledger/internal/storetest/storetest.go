@@ -68,7 +68,7 @@ func NewOperation() *store.Operation {
 // newWorkflow returns a valid operation without a request.
 func newWorkflow() *store.Operation {
 	op := NewOperation()
-	op.Kind, op.Driver = "workflow", "worker"
+	op.Kind, op.Steps, op.Driver = "workflow", 3, "worker"
 	op.Key, op.Method, op.Path, op.Body = "", "", "", nil
 	return op
 }

@@ -21,6 +21,7 @@ CREATE TABLE ledger_operations (
     id                TEXT    NOT NULL CHECK (id <> ''),    -- UUIDv7: grows with time, which keeps the index dense
     parent_id         TEXT    REFERENCES ledger_operations (id),
     kind              TEXT    NOT NULL CHECK (kind = 'call' OR kind = 'workflow'),
+    steps             INTEGER NOT NULL CHECK (steps >= 0),  -- that a workflow has; 0 of a call
 
     -- The intent. Never NULL and never blank: either would slip past UNIQUE.
     namespace         TEXT    NOT NULL CHECK (trim(namespace) <> ''),
