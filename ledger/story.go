@@ -1,0 +1,201 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/botix-pro/sdk-go/ledger/internal/store"
+)
+
+// Story is all that the ledger has of one operation, in the order in which it
+// happened, and what may be done about it now. It holds no body, result or key of
+// the API: its String can be handed to whoever is asked for help, and Redacted to
+// people outside.
+type Story struct {
+	Operation *Operation
+	Events    []StoryEvent // the oldest first
+	Steps     []*Operation // of a workflow: the newest version of each
+	Advice    Advice
+	At        time.Time // when it was told
+}
+
+// StoryEvent is one thing that happened to an operation.
+type StoryEvent struct {
+	At   time.Time
+	What string // "attempt 1 began", "pending → succeeded: ended"
+	Who  string // where a person or a named process decided,
+	Why  string // and for what reason
+}
+
+// Story tells what happened to an operation, or fails with [ErrNotFound].
+func (l *Ledger) Story(ctx context.Context, id string) (*Story, error) {
+	var s *Story
+	err := l.store.Read(ctx, func(tx store.Tx) error {
+		row, err := tx.Operation(ctx, id)
+		if err != nil {
+			return err
+		}
+		attempts, err := tx.Attempts(ctx, id)
+		if err != nil {
+			return err
+		}
+		history, err := tx.History(ctx, id)
+		if err != nil {
+			return err
+		}
+		steps, err := tx.Children(ctx, id)
+		if err != nil {
+			return err
+		}
+		s = tell(row, attempts, history, steps, l.store.Now())
+		return nil
+	})
+	return s, err
+}
+
+func tell(row *store.Operation, attempts []store.Attempt, history []store.Event, steps []store.Operation, now int64) *Story {
+	s := &Story{Operation: operation(row), At: moment(now)}
+	s.add(row.CreatedAt, "recorded, to be sent by its "+row.Driver, "", "")
+	for i := range attempts {
+		a := &attempts[i]
+		s.add(a.StartedAt, fmt.Sprintf("attempt %d began", a.Number), "", "")
+		if a.EndedAt != 0 {
+			s.add(a.EndedAt, endOf(a), "", "")
+		}
+	}
+	for _, e := range history {
+		if e.From == "" { // told above
+			continue
+		}
+		s.add(e.At, fmt.Sprintf("%s → %s: %s", e.From, e.To, e.What), e.Who, e.Why)
+	}
+	slices.SortStableFunc(s.Events, func(a, b StoryEvent) int { return a.At.Compare(b.At) })
+	for i := range steps {
+		s.Steps = append(s.Steps, operation(&steps[i]))
+	}
+	contradicted, _ := recall(history)
+	open := slices.ContainsFunc(attempts, func(a store.Attempt) bool { return a.EndedAt == 0 })
+	s.Advice = advise(circumstances{
+		standing: standing{Status: Status(row.Status), Next: NextStep(row.NextStep), PossiblySent: row.PossiblySent, Contradicted: contradicted},
+		kind:     Kind(row.Kind), driver: Driver(row.Driver),
+		driven: row.Lease.Until > now, open: open,
+		expired: row.ResendUntil > 0 && row.ResendUntil <= now,
+	})
+	return s
+}
+
+func (s *Story) add(at int64, what, who, why string) {
+	s.Events = append(s.Events, StoryEvent{moment(at), what, who, why})
+}
+
+// endOf is how an attempt ended, in words.
+func endOf(a *store.Attempt) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "attempt %d: %s", a.Number, a.Outcome)
+	if a.Status != 0 {
+		fmt.Fprintf(&b, ", answered %d", a.Status)
+	} else {
+		fmt.Fprintf(&b, ", no answer; %s", a.Evidence)
+	}
+	if a.ErrorCode != "" {
+		b.WriteString(" " + a.ErrorCode)
+	}
+	if a.Replayed {
+		b.WriteString(", the stored answer of an earlier attempt")
+	}
+	if !a.Unresolved && a.Outcome == "unknown" {
+		b.WriteString(", shown to have had no effect")
+	}
+	fmt.Fprintf(&b, " (%s after %v)", a.Rule, time.Duration(a.Micros)*time.Microsecond)
+	if a.RequestID != "" {
+		b.WriteString(", request " + a.RequestID)
+	}
+	return b.String()
+}
+
+// String prints the story for a person.
+func (s *Story) String() string { return s.text(s.Operation.Intent.Customer) }
+
+// Redacted is String without the customer, for people outside.
+func (s *Story) Redacted() string { return s.text("(customer)") }
+
+const storyTime = "2006-01-02 15:04:05.000"
+
+func (s *Story) text(customer string) string {
+	var b strings.Builder
+	op := s.Operation
+	fmt.Fprintf(&b, "%s %s\n", op.Kind, op.ID)
+	if op.Intent != (Intent{}) {
+		fmt.Fprintf(&b, "  intent   %s for %s, %s\n", op.Intent.Action, customer, op.Intent.Version)
+	}
+	if op.Method != "" {
+		fmt.Fprintf(&b, "  request  %s %s%s\n", op.Method, op.Origin, op.Path)
+		fmt.Fprintf(&b, "  key      %s\n", s.key(customer))
+	}
+	for _, e := range s.Events {
+		fmt.Fprintf(&b, "%s  %s", e.At.Format(storyTime), e.What)
+		if e.Who != "" {
+			fmt.Fprintf(&b, ", by %s", e.Who)
+		}
+		if e.Why != "" {
+			fmt.Fprintf(&b, " (%s)", e.Why)
+		}
+		b.WriteByte('\n')
+	}
+	for _, step := range s.Steps {
+		fmt.Fprintf(&b, "  step     %s: %s %s\n", step.Intent.Action, step.Status, step.ID)
+	}
+	fmt.Fprintf(&b, "%s  stands at %s", s.At.Format(storyTime), op.Status)
+	for _, more := range s.details() {
+		b.WriteString(", " + more)
+	}
+	b.WriteByte('\n')
+	fmt.Fprintf(&b, "  meaning  %s\n", s.Advice.Meaning)
+	for _, line := range s.Advice.Safe {
+		fmt.Fprintf(&b, "  safe     %s\n", line)
+	}
+	for _, line := range s.Advice.Unsafe {
+		fmt.Fprintf(&b, "  NOT      %s\n", line)
+	}
+	return b.String()
+}
+
+// key may have been made from the customer.
+func (s *Story) key(customer string) string {
+	if customer == s.Operation.Intent.Customer {
+		return s.Operation.Key
+	}
+	return strings.ReplaceAll(s.Operation.Key, escapePart(s.Operation.Intent.Customer), customer)
+}
+
+// details are what the advice refers to.
+func (s *Story) details() []string {
+	var all []string
+	op := s.Operation
+	if op.Next != NextNone {
+		all = append(all, "next: "+string(op.Next))
+	}
+	if op.PossiblySent {
+		all = append(all, "possibly sent")
+	}
+	if op.TargetID != "" {
+		all = append(all, op.TargetKind+" "+op.TargetID)
+	}
+	if op.ErrorCode != "" {
+		all = append(all, "last error "+op.ErrorCode)
+	}
+	for _, at := range []struct {
+		what string
+		time time.Time
+	}{
+		{"not before", op.NotBefore}, {"the key counts until", op.ResendUntil}, {"driven until", op.LockedUntil},
+	} {
+		if at.time.After(s.At) {
+			all = append(all, at.what+" "+at.time.Format(storyTime))
+		}
+	}
+	return all
+}

@@ -1,0 +1,200 @@
+package ledger
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/botix-pro/sdk-go/ledger/internal/store"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// incident is one operation in trouble, or not.
+type incident struct {
+	name     string
+	change   func(*store.Operation)
+	attempts []store.Attempt
+	history  []store.Event
+	steps    []store.Operation
+}
+
+var begun = time.Date(2026, 6, 1, 9, 0, 0, 0, time.UTC).UnixMilli()
+
+const minute = 60_000
+
+func attemptRow(number int, outcome string, change func(*store.Attempt)) store.Attempt {
+	a := store.Attempt{
+		Number: number, StartedAt: begun + int64(number)*1000, EndedAt: begun + int64(number)*1000 + 250, Micros: 250_000,
+		Outcome: outcome, Rule: outcome, Unresolved: outcome == "unknown", Evidence: "request written",
+	}
+	if change != nil {
+		change(&a)
+	}
+	if a.Outcome == "" {
+		a.EndedAt, a.Micros = 0, 0
+	}
+	return a
+}
+
+func moved(at int64, from, to Status, cause Cause) store.Event {
+	return store.Event{At: begun + at, From: string(from), To: string(to), What: string(cause)}
+}
+
+func possiblySent(op *store.Operation) {
+	op.PossiblySent, op.AttemptCount, op.FirstSentAt = true, 1, begun+1000
+	op.ResendUntil = begun + 23*60*minute
+}
+
+var incidents = []incident{
+	{name: "never sent, for a worker", change: func(op *store.Operation) { op.Driver = "worker" }},
+	{name: "under way", change: func(op *store.Operation) {
+		possiblySent(op)
+		op.Lease = store.Lease{Owner: "host/1/ab", Token: 1, Until: begun + 11*minute}
+	}, attempts: []store.Attempt{attemptRow(1, "", nil)}},
+	{name: "its process died in the middle of an attempt", change: possiblySent, attempts: []store.Attempt{attemptRow(1, "", nil)}},
+	{name: "no answer, a repeat is allowed", change: func(op *store.Operation) {
+		possiblySent(op)
+		op.Status, op.NextStep = "reconciling", "resend"
+	}, attempts: []store.Attempt{attemptRow(1, "unknown", nil)},
+		history: []store.Event{moved(1250, StatusPending, StatusReconciling, CauseEnded)}},
+	{name: "a server error, to be looked up", change: func(op *store.Operation) {
+		possiblySent(op)
+		op.Status, op.NextStep, op.RequestID, op.ErrorCode = "reconciling", "look", "req-17", "SERVER_ERROR"
+	}, attempts: []store.Attempt{attemptRow(1, "unknown", func(a *store.Attempt) {
+		a.Status, a.RequestID, a.ErrorCode = 502, "req-17", "SERVER_ERROR"
+	})}, history: []store.Event{moved(1250, StatusPending, StatusReconciling, CauseEnded)}},
+	{name: "the key's window has closed", change: func(op *store.Operation) {
+		possiblySent(op)
+		op.Status, op.NextStep, op.ResendUntil = "reconciling", "look", begun+5*minute
+	}, attempts: []store.Attempt{attemptRow(1, "unknown", nil)},
+		history: []store.Event{
+			moved(1250, StatusPending, StatusReconciling, CauseEnded), moved(6*minute, StatusReconciling, StatusReconciling, CauseBarred),
+		}},
+	{name: "nothing to look at", change: func(op *store.Operation) {
+		possiblySent(op)
+		op.Status, op.NextStep, op.ResendUntil = "reconciling", "person", 0
+	}, attempts: []store.Attempt{attemptRow(1, "unknown", nil)},
+		history: []store.Event{moved(1250, StatusPending, StatusReconciling, CauseEnded)}},
+	{name: "refused for now", change: func(op *store.Operation) {
+		op.Status, op.NextStep, op.ErrorCode, op.AttemptCount = "failed_retryable", "person", "INSUFFICIENT_SCOPE", 1
+	}, attempts: []store.Attempt{attemptRow(1, "refused", func(a *store.Attempt) { a.Status, a.ErrorCode = 403, "INSUFFICIENT_SCOPE" })},
+		history: []store.Event{moved(1250, StatusPending, StatusFailedRetryable, CauseEnded)}},
+	{name: "throttled", change: func(op *store.Operation) {
+		op.Status, op.NextStep, op.NotBefore, op.AttemptCount = "failed_retryable", "resend", begun+30*minute, 1
+	}, attempts: []store.Attempt{attemptRow(1, "throttled", func(a *store.Attempt) { a.Status = 429 })},
+		history: []store.Event{moved(1250, StatusPending, StatusFailedRetryable, CauseEnded)}},
+	{name: "rejected", change: func(op *store.Operation) {
+		op.Status, op.ErrorCode, op.AttemptCount = "failed_final", "VALIDATION_ERROR", 1
+	}, attempts: []store.Attempt{attemptRow(1, "rejected", func(a *store.Attempt) { a.Status, a.ErrorCode = 400, "VALIDATION_ERROR" })},
+		history: []store.Event{moved(1250, StatusPending, StatusFailedFinal, CauseEnded)}},
+	{name: "done at the second attempt", change: func(op *store.Operation) {
+		op.Status, op.AttemptCount, op.TargetKind, op.TargetID = "succeeded", 2, "message", "1001"
+	}, attempts: []store.Attempt{
+		attemptRow(1, "unknown", func(a *store.Attempt) { a.Unresolved = false }),
+		attemptRow(2, "succeeded", func(a *store.Attempt) { a.Status, a.Replayed = 200, true }),
+	}, history: []store.Event{moved(2250, StatusPending, StatusSucceeded, CauseEnded)}},
+	{name: "given up", change: func(op *store.Operation) {
+		possiblySent(op)
+		op.Status = "failed_final"
+	}, attempts: []store.Attempt{attemptRow(1, "unknown", nil)}, history: []store.Event{
+		moved(1250, StatusPending, StatusReconciling, CauseEnded),
+		{At: begun + 9*minute, From: "reconciling", To: "failed_final", What: string(CauseAbandoned), Who: "ivan", Why: "the order was cancelled"},
+	}},
+	{name: "in contradiction", change: func(op *store.Operation) {
+		possiblySent(op)
+		op.Status, op.NextStep = "reconciling", "person"
+	}, attempts: []store.Attempt{attemptRow(1, "succeeded", func(a *store.Attempt) { a.Status = 200 })}, history: []store.Event{
+		moved(1250, StatusPending, StatusFailedFinal, CauseCancelled), moved(2000, StatusFailedFinal, StatusReconciling, CauseLate),
+	}},
+	{name: "a workflow", change: func(op *store.Operation) {
+		op.Kind, op.Key, op.Method, op.Path, op.Status, op.PossiblySent = "workflow", "", "", "", "reconciling", true
+	}, history: []store.Event{moved(5000, StatusPending, StatusReconciling, CauseStep)}, steps: []store.Operation{
+		{ID: "step-1", Status: "succeeded", Intent: store.Intent{Customer: "cust_42", Action: ActionCreateGroup, Version: "v1"}},
+		{ID: "step-2", Status: "reconciling", Intent: store.Intent{Customer: "cust_42", Action: ActionCreateKey, Version: "v1"}},
+	}},
+}
+
+func (i incident) story() *Story {
+	row := &store.Operation{
+		ID: "0197", Kind: "call", Driver: "caller", Status: "pending",
+		Intent: store.Intent{Namespace: "shop", Customer: "cust_42", Action: "order-confirmed", Version: "order-1024"},
+		API:    "botix", Origin: "https://api.example", Method: "POST", Path: "/public/v1/messages",
+		Key: "shop:order-confirmed:cust_42:order-1024", CreatedAt: begun, UpdatedAt: begun,
+	}
+	i.change(row)
+	return tell(row, i.attempts, i.history, i.steps, begun+10*minute)
+}
+
+// What a person reads of an operation in each kind of trouble.
+func TestStories(t *testing.T) {
+	var b strings.Builder
+	for _, i := range incidents {
+		b.WriteString("# " + i.name + "\n\n" + i.story().String() + "\n")
+	}
+	golden := filepath.Join("testdata", "stories.txt")
+	if *update {
+		if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.String() != string(want) {
+		t.Errorf("the stories differ from %s; if that is meant, run with -update:\n%s", golden, b.String())
+	}
+}
+
+// Nothing that may have had an effect is ever said to be safe to drop or to be
+// sent as something new.
+func TestAdviceIsNeverRash(t *testing.T) {
+	met := make([]bool, len(advices))
+	for _, status := range []Status{StatusPending, StatusSucceeded, StatusFailedRetryable, StatusFailedFinal, StatusReconciling, "invented"} {
+		for _, next := range []NextStep{NextNone, NextResend, NextLook, NextPerson, "invented"} {
+			for flags := range 64 {
+				c := circumstances{
+					standing: standing{Status: status, Next: next, PossiblySent: flags&1 > 0, Contradicted: flags&2 > 0},
+					kind:     KindCall, driver: DriverCaller, driven: flags&4 > 0, open: flags&8 > 0, expired: flags&16 > 0,
+				}
+				if flags&32 > 0 {
+					c.driver = DriverWorker
+				}
+				a := advise(c)
+				met[slices.IndexFunc(advices, func(row struct {
+					when func(circumstances) bool
+					Advice
+				}) bool {
+					return row.when(c)
+				})] = true
+				if c.PossiblySent && c.Status != StatusSucceeded && c.Status != StatusFailedRetryable && !slices.Contains(a.Unsafe, anotherKey) {
+					t.Errorf("%+v: nothing warns of another key: %+v", c, a)
+				}
+				if c.PossiblySent && c.Status == StatusReconciling && slices.Contains(a.Safe, "drop it") {
+					t.Errorf("%+v may be dropped", c)
+				}
+			}
+		}
+	}
+	for i, ok := range met[1:] { // the first is for workflows
+		if !ok {
+			t.Errorf("advice %q is never given", advices[i+1].Meaning)
+		}
+	}
+}
+
+// What goes to people outside does not name the customer.
+func TestARedactedStory(t *testing.T) {
+	s := incidents[3].story()
+	if !strings.Contains(s.String(), "cust_42") {
+		t.Error("the story does not name the customer")
+	}
+	if text := s.Redacted(); strings.Contains(text, "cust_42") || !strings.Contains(text, "order-1024") {
+		t.Errorf("redacted:\n%s", text)
+	}
+}
