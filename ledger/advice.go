@@ -68,7 +68,9 @@ var advices = []struct {
 		[]string{sameIntent, "drop it"},
 		nil,
 	}},
-	{func(c circumstances) bool { return c.Status == StatusPending && !c.PossiblySent && c.driver == DriverWorker }, Advice{
+	{func(c circumstances) bool {
+		return c.Status == StatusPending && !c.PossiblySent && c.driver == DriverWorker
+	}, Advice{
 		"Nothing was sent. A worker sends it when it is due.",
 		[]string{"wait, and see that a worker with its API key runs", "cancel it"},
 		nil,
