@@ -13,6 +13,11 @@ type Answer struct {
 	Body   []byte
 
 	code, message string // of the error envelope, for the journal and for bulk items
+	ours          bool   // an envelope of the platform, in our words
+	spelled       bool   // brought into the words of the partner table
+
+	// replay, when set, makes the answer to a repeat under the same key; a nil one is the stored answer.
+	replay func(*Server) *Answer
 }
 
 type envelope struct {
@@ -42,8 +47,15 @@ var statusOf = map[string]int{
 	"DELIVERY_FAILED":     502,
 
 	"IDEMPOTENCY_IN_PROGRESS": 409,
-	"IDEMPOTENCY_KEY_REUSED":  422,
+	"IDEMPOTENCY_KEY_REUSED":  422, // 409 on the partner half, where the contract says so
 	"VERSION_SUNSET":          410,
+
+	// The partner half: its contract has statuses for a plain key and for a key reused, and no codes at all.
+	"IDEMPOTENCY_KEY_REQUIRED": 400,
+	"INSUFFICIENT_BALANCE":     402, "SPEND_LIMIT_REACHED": 402,
+	"PARTNER_KEY_REQUIRED": 403, "GROUP_SUSPENDED": 403,
+	"ALREADY_EXISTS":       409,
+	"TOP_UP_BELOW_MINIMUM": 422, "GROUP_HAS_LIVE_KEYS": 422, "GROUP_NOT_READY": 422, "KEY_NOT_LIVE": 422,
 }
 
 // succeed wraps data, and meta unless nil, in the success envelope.
@@ -80,6 +92,7 @@ func render(status int, body envelope) *Answer {
 		Status: status,
 		Header: http.Header{"Content-Type": {"application/json; charset=utf-8"}},
 		Body:   encode(body),
+		ours:   true,
 	}
 }
 

@@ -30,10 +30,11 @@ var planTable = map[Plan]planRules{
 
 // Key describes an API key. The zero value is a second key of the default project with every right.
 type Key struct {
-	Value   string   // default: made up, btx_live_ and 40 alphanumerics
+	Value   string   // default: made up, btx_live_ or for partners btx_prt_, and 40 alphanumerics
 	Project int64    // default 1, the project of [Server.APIKey]. Projects see nothing of each other
+	Partner int64    // an account of the partner half: the key is for that half alone. Accounts see nothing of each other
 	Plan    Plan     // default [Config.Plan]
-	Scopes  []string // nil means all of [Scopes]; empty means none
+	Scopes  []string // nil means all of [Scopes], or [PartnerScopes]; empty means none
 	Revoked bool     // every call is KEY_REVOKED
 
 	PerMinute int // requests a window; 0 means the server's limit, [Unlimited] none
@@ -43,9 +44,10 @@ type Key struct {
 // apiKey is a key with what the sandbox keeps for it. Server.mu guards it.
 type apiKey struct {
 	Key
-	id     int64
-	window counter
-	day    counter
+	id       int64
+	window   counter
+	day      counter
+	groupKey *groupKey // what it is to the partner who made it; nil for most keys
 }
 
 // AddKey adds an API key and returns its value. A value that is there already is replaced.
@@ -56,18 +58,31 @@ func (s *Server) AddKey(k Key) string {
 }
 
 func (s *Server) addKey(k Key) *apiKey {
-	if k.Value == "" {
-		k.Value = keyPrefix + alphanumerics(s.random, 40)
-	}
-	if k.Project == 0 {
-		k.Project = defaultProject
-	}
 	if k.Plan == "" {
 		k.Plan = s.config.Plan
+	}
+	if k.Partner != 0 {
+		k.Project = 0
+		if k.Value == "" {
+			k.Value = partnerKeyPrefix + alphanumerics(s.partnerRandom, 40)
+		}
+		if k.Scopes == nil {
+			k.Scopes = PartnerScopes()
+		}
+		return s.insertAPIKey(k)
+	}
+	setIfZero(&k.Project, defaultProject)
+	if k.Value == "" {
+		k.Value = keyPrefix + alphanumerics(s.random, 40)
 	}
 	if k.Scopes == nil {
 		k.Scopes = Scopes()
 	}
+	return s.insertAPIKey(k)
+}
+
+// insertAPIKey stores a key that has everything.
+func (s *Server) insertAPIKey(k Key) *apiKey {
 	s.lastKeyID++
 	key := &apiKey{Key: k, id: s.lastKeyID}
 	s.keys[k.Value] = key
@@ -95,8 +110,10 @@ func (s *Server) BanIP(ip string, banned bool) {
 }
 
 const (
-	keyPrefix            = "btx_live_"
-	defaultProject int64 = 1
+	keyPrefix              = "btx_live_"
+	partnerKeyPrefix       = "btx_prt_"
+	defaultProject   int64 = 1
+	defaultPartner   int64 = 1
 )
 
 func alphanumerics(random *rand.Rand, n int) string {
@@ -113,13 +130,18 @@ func (s *Server) authenticate(x *exchange) *Answer {
 	if ip, _, _ := net.SplitHostPort(x.request.RemoteAddr); s.banned[ip] {
 		return refuse("IP_BANNED", "requests from this address are blocked")
 	}
-	header := x.request.Header.Get("Authorization")
+	name := x.called("Authorization")
+	header := x.request.Header.Get(name)
 	if header == "" {
-		return refuse("MISSING_API_KEY", "the Authorization header is missing")
+		return refuse("MISSING_API_KEY", "the "+name+" header is missing")
 	}
 	scheme, value, _ := strings.Cut(header, " ")
-	if !strings.EqualFold(scheme, "Bearer") || strings.TrimSpace(value) == "" {
-		return refuse("MISSING_API_KEY", "the Authorization header holds no Bearer token")
+	switch {
+	case strings.EqualFold(scheme, "Bearer") && strings.TrimSpace(value) != "":
+	case name != "Authorization" && value == "":
+		value = scheme // a header of its own may hold the bare key
+	default:
+		return refuse("MISSING_API_KEY", "the "+name+" header holds no Bearer token")
 	}
 	key := s.keys[strings.TrimSpace(value)]
 	switch {
@@ -128,7 +150,12 @@ func (s *Server) authenticate(x *exchange) *Answer {
 	case key.Revoked:
 		return refuse("KEY_REVOKED", "this API key was revoked")
 	}
-	x.key, x.project = key, s.project(key.Project)
+	x.key = key
+	if key.Partner != 0 {
+		x.account = s.account(key.Partner)
+	} else if key.Project != 0 {
+		x.project = s.project(key.Project)
+	}
 	return nil
 }
 
@@ -136,11 +163,15 @@ func (s *Server) authenticate(x *exchange) *Answer {
 func (s *Server) authorize(x *exchange) *Answer {
 	plan := planTable[x.key.Plan]
 	switch {
-	case !plan.api:
+	case x.partner && x.account == nil:
+		return refuse("PARTNER_KEY_REQUIRED", "this half of the API takes partner keys only")
+	case !x.partner && x.project == nil:
+		return refuse("INSUFFICIENT_SCOPE", "the key belongs to no project")
+	case !x.partner && !plan.api:
 		return refuse("API_NOT_AVAILABLE_ON_PLAN", "the plan has no API")
 	case x.op == nil:
 		return nil // an unknown path is NOT_FOUND for everybody, once it was counted
-	case x.op.writes() && !plan.write:
+	case !x.partner && x.op.writes() && !plan.write:
 		return refuse("TRIAL_READ_ONLY", "the trial plan may only read")
 	case x.op.scope != "" && !slices.Contains(x.key.Scopes, x.op.scope):
 		return refuseWith("INSUFFICIENT_SCOPE", "the key lacks the scope "+x.op.scope,

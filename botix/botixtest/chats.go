@@ -81,7 +81,7 @@ func (s *Server) closeChat(p *project, c *chat) {
 }
 
 func (s *Server) chatsList(x *exchange) *Answer {
-	c := criteria{query: x.request.URL.Query()}
+	c := criteria{query: x.query()}
 	status := c.oneOf("status", "active", "paused", "completed", "operator")
 	channel, contactID := c.oneOf("channel"), c.id("contact_id")
 	if c.bad != nil {

@@ -17,6 +17,7 @@ type client struct {
 	srv  *botixtest.Server
 	http *http.Client
 	key  string
+	base string // of every path
 }
 
 // answer is one answer, read whole.
@@ -40,7 +41,7 @@ func start(t *testing.T, cfg botixtest.Config) *client {
 func newClient(t *testing.T, srv *botixtest.Server) *client {
 	transport := srv.Transport()
 	transport.DisableCompression = true
-	c := &client{T: t, srv: srv, key: srv.APIKey(), http: &http.Client{Transport: transport}}
+	c := &client{T: t, srv: srv, key: srv.APIKey(), base: "/public/v1/", http: &http.Client{Transport: transport}}
 	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
@@ -86,7 +87,7 @@ func (c *client) do(route, body string, headers ...string) answer {
 func (c *client) raw(route, body string, headers ...string) answer {
 	c.Helper()
 	method, path, _ := strings.Cut(route, " ")
-	request, err := http.NewRequestWithContext(c.Context(), method, c.srv.URL()+"/public/v1/"+path, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(c.Context(), method, c.srv.URL()+c.base+path, strings.NewReader(body))
 	if err != nil {
 		c.Fatal(err)
 	}

@@ -97,11 +97,11 @@ func (p *project) taken(c Contact) (field string) {
 }
 
 func (s *Server) contactsList(x *exchange) *Answer {
-	c := criteria{query: x.request.URL.Query()}
+	c := criteria{query: x.query()}
 	tag := c.oneOf("tag")
 	channel := c.oneOf("channel", "telegram", "whatsapp", "vk", "widget", "email", "phone")
 	status := c.oneOf("lead_status", leadStatuses...)
-	since := c.since()
+	since := c.time("since")
 	if c.bad != nil {
 		return c.bad
 	}

@@ -10,7 +10,7 @@ import (
 type Deprecation struct {
 	Version     string    // default "1.0.0"
 	Sunset      time.Time // when the version goes: from then on, on the sandbox's clock, every call is 410 VERSION_SUNSET. Zero: no date yet
-	Replacement string    // default "/public/v2"
+	Replacement string    // default "/public/v2", or "/partner/v2"
 	KeepServing bool      // go on answering after the sunset
 
 	Standard bool      // send Deprecation (RFC 9745), Sunset (RFC 8594) and Link too
@@ -34,10 +34,14 @@ func (s *Server) announce(x *exchange) *Answer {
 		}
 		x.header.Set("X-API-Notice", notice)
 	}
-	if s.config.Deprecation == nil {
+	deprecation, replacement := s.config.Deprecation, "/public/v2"
+	if x.partner {
+		deprecation, replacement = s.config.Partner.Deprecation, "/partner/v2"
+	}
+	if deprecation == nil {
 		return nil
 	}
-	d := s.config.Deprecation.withDefaults()
+	d := deprecation.withDefaults(replacement)
 	x.header.Set("X-API-Deprecation", d.header())
 	if d.Standard {
 		d.standardHeaders(x.header)
@@ -49,13 +53,11 @@ func (s *Server) announce(x *exchange) *Answer {
 	return nil
 }
 
-func (d Deprecation) withDefaults() Deprecation {
+func (d Deprecation) withDefaults(replacement string) Deprecation {
 	if d.Version == "" {
 		d.Version = "1.0.0"
 	}
-	if d.Replacement == "" {
-		d.Replacement = "/public/v2"
-	}
+	setIfZero(&d.Replacement, replacement)
 	if d.Since.IsZero() && !d.Sunset.IsZero() {
 		d.Since = d.Sunset.AddDate(-1, 0, 0)
 	}

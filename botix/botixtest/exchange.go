@@ -14,16 +14,20 @@ type exchange struct {
 	request *http.Request
 	body    []byte
 	op      *operation // nil: no such path
+	partner bool       // the path belongs to the partner half
 	params  []string   // path parameters, in order
 	call    *Call      // its row in the journal
 	header  http.Header
 
 	key     *apiKey
-	project *project
-	slot    [2]time.Time // starts of the minute and of the day that it was counted in
-	record  *keyRecord   // claimed Idempotency-Key, while in flight
-	faults  []Fault
-	item    int // index of the bulk item being worked on, for the journal; -1 outside of bulk calls
+	project *project // public half
+	account *account // partner half
+
+	spelling *spelling
+	slot     [2]time.Time // starts of the minute and of the day that it was counted in
+	record   *keyRecord   // claimed Idempotency-Key, while in flight
+	faults   []Fault
+	item     int // index of the bulk item being worked on, for the journal; -1 outside of bulk calls
 }
 
 const maxRequestBytes = 8 << 20
@@ -53,7 +57,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer = s.answer(x)
 	}
 	s.sleep(latency)
-	s.write(w, x, answer)
+	s.write(w, x, x.spell(answer))
 }
 
 func (s *Server) latency() time.Duration {
@@ -64,15 +68,18 @@ func (s *Server) latency() time.Duration {
 
 // arrive opens the journal's row.
 func (s *Server) arrive(r *http.Request, body []byte) *exchange {
-	op, params := find(r.Method, r.URL.EscapedPath())
+	op, params, partner := s.spelling.find(r.Method, r.URL.EscapedPath())
 	sum := sha256.Sum256(body)
-	x := &exchange{request: r, body: body, op: op, params: params, header: make(http.Header, 8), item: -1}
+	x := &exchange{request: r, body: body, op: op, partner: partner, params: params, header: make(http.Header, 8), item: -1,
+		spelling: s.spelling}
+	x.readBody()
 	header := r.Header.Clone()
 	header.Del("Authorization")
+	header.Del(x.called("Authorization"))
 	x.call = &Call{
 		At: time.Now(), ServerTime: s.clock.Now(),
 		Method: r.Method, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Host: r.Host, Header: header,
-		IdempotencyKey: r.Header.Get("Idempotency-Key"),
+		IdempotencyKey: x.readHeader("Idempotency-Key"),
 		BodyLength:     len(body), BodyHash: hex.EncodeToString(sum[:]),
 	}
 	if op != nil {
@@ -156,7 +163,7 @@ func (s *Server) enterAPI(x *exchange) *Answer {
 func (s *Server) work(x *exchange) *Answer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	answer := x.op.do(s, x)
+	answer := s.metered(x)
 	x.call.Executed = answer.Status/100 == 2
 	for _, f := range x.faults {
 		if f.ownFailure != nil { // the platform itself fails after the work, so this is the answer it might store
@@ -204,6 +211,7 @@ func (s *Server) alter(x *exchange, answer *Answer) *Answer {
 			answer = f.afterwards.clone()
 		}
 	}
+	answer = x.spell(answer)
 	for _, f := range x.faults {
 		if f.alter != nil {
 			f.alter(answer)

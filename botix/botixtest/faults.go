@@ -247,7 +247,9 @@ func ExtraFields() Fault {
 }
 
 // openEnums are the fields whose values a later version may extend.
-var openEnums = []string{"lead_status", "status", "role", "source", "channel", "last_channel", "type", "trigger_type", "plan_key"}
+var openEnums = []string{
+	"lead_status", "status", "role", "source", "channel", "last_channel", "type", "trigger_type", "plan_key", "action", "target_type",
+}
 
 // UnknownEnums does the work and replaces enum values of the answer by ones that no contract knows: the value and
 // "_future".

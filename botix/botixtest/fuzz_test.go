@@ -23,11 +23,20 @@ func FuzzRoute(f *testing.F) {
 	f.Add("/public/v1/contacts/1/tags/a%2Fb")
 	f.Add("/public/v1//")
 	f.Add("/public/v1/contacts/%zz")
+	f.Add("/partner/v1/groups/grp_1/keys")
+	f.Add("/partner/v1/groups//keys")
+	names, err := PartnerTable{}.spell()
+	if err != nil {
+		f.Fatal(err)
+	}
 	f.Fuzz(func(t *testing.T, path string) {
-		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
-			op, params := find(method, path)
+		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+			op, params, partner := names.find(method, path)
 			if op == nil {
 				continue
+			}
+			if partner == knownOperation(operations, op.id) {
+				t.Errorf("%s %q is %s, of the other half", method, path, op.id)
 			}
 			want := 0
 			for _, segment := range op.segments {

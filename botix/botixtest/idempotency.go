@@ -1,6 +1,7 @@
 package botixtest
 
 import (
+	"net/http"
 	"time"
 )
 
@@ -31,17 +32,50 @@ type keyID struct {
 
 // keyRecord is what the sandbox knows of one key. Server.mu guards it.
 type keyRecord struct {
-	operation string
-	bodyHash  string
-	working   int           // requests being executed
-	idle      chan struct{} // closed when working falls to zero
-	answer    *Answer       // nil until one is stored
-	storedAt  time.Time
+	request  request
+	working  int           // requests being executed
+	idle     chan struct{} // closed when working falls to zero
+	answer   *Answer       // nil until one is stored
+	storedAt time.Time
+}
+
+// request is what a repeat must share with the first one: to the byte, since a server that parses before it compares is
+// the kinder one.
+type request struct{ method, path, bodyHash string }
+
+// promise is what one half of the API promises about a key.
+type promise struct {
+	retention time.Duration
+	inFlight  InFlight
+	reused    int // status for another request under the key; 0 answers it as the first one
+	keeps     func(status int) bool
+}
+
+// promise returns what holds for a request. It is called with Server.mu held.
+func (s *Server) promise(x *exchange) promise {
+	if p := s.config.Partner; x.partner {
+		inFlight := RefuseInFlight
+		if p.Unlocked {
+			inFlight = ExecuteBoth
+		}
+		return promise{p.Retention, inFlight, http.StatusConflict, p.Storage.keeps}
+	}
+	reused := 0
+	if s.config.Reuse == RefuseReuse {
+		reused = statusOf["IDEMPOTENCY_KEY_REUSED"]
+	}
+	storeErrors := s.config.StoreServerErrors
+	return promise{s.config.Retention, s.config.InFlight, reused, func(status int) bool {
+		return status/100 == 2 || storeErrors && status >= 500
+	}}
 }
 
 // begin decides what an Idempotency-Key means for this request: a non-nil answer ends it; nil means execute, and then
 // call end. It may wait, under [WaitForFirst], so Server.mu must not be held.
 func (s *Server) begin(x *exchange) *Answer {
+	if x.op.idempotent && x.partner && x.call.IdempotencyKey == "" {
+		return refuse("IDEMPOTENCY_KEY_REQUIRED", "the "+x.called("Idempotency-Key")+" header is missing")
+	}
 	if !x.op.idempotent || x.call.IdempotencyKey == "" {
 		return nil
 	}
@@ -65,48 +99,66 @@ func (s *Server) begin(x *exchange) *Answer {
 func (s *Server) claim(x *exchange) (answer *Answer, wait <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	promise := s.promise(x)
 	id := keyID{x.key.id, x.call.IdempotencyKey}
 	record := s.records[id]
-	if record != nil && record.answer != nil && s.clock.Now().Sub(record.storedAt) >= s.config.Retention {
-		record.answer = nil
-		record.bodyHash = "" // forgotten: the key may now mean something else
+	if record != nil && record.answer != nil && s.clock.Now().Sub(record.storedAt) >= promise.retention {
+		record.answer = nil // forgotten: the key may now mean something else
 	}
 	if record == nil {
-		record = &keyRecord{operation: x.op.id}
+		record = &keyRecord{}
 		s.records[id] = record
 	}
+	asked := request{x.call.Method, x.call.Path, x.call.BodyHash}
 	known := record.answer != nil || record.working > 0
-	other := known && (record.bodyHash != x.call.BodyHash || record.operation != x.op.id)
 	switch {
-	case other && s.config.Reuse == RefuseReuse:
-		return refuse("IDEMPOTENCY_KEY_REUSED", "the key belongs to another request"), nil
+	case known && record.request != asked && promise.reused != 0:
+		return failure(promise.reused, "IDEMPOTENCY_KEY_REUSED", "the key belongs to another request", nil), nil
 	case record.answer != nil:
-		replay := record.answer.clone()
-		replay.Header.Set("Idempotent-Replayed", "1")
 		x.call.Replayed = true
-		return replay, nil
-	case record.working > 0 && s.config.InFlight == WaitForFirst:
+		return s.replay(record.answer), nil
+	case record.working > 0 && promise.inFlight == WaitForFirst:
 		return nil, record.idle
-	case record.working > 0 && s.config.InFlight == RefuseInFlight:
+	case record.working > 0 && promise.inFlight == RefuseInFlight:
 		answer := refuse("IDEMPOTENCY_IN_PROGRESS", "a request with this key is being worked on")
 		answer.Header.Set("Retry-After", "1")
 		return answer, nil
 	}
 	if record.working == 0 {
 		record.idle = make(chan struct{})
-		record.bodyHash, record.operation = x.call.BodyHash, x.op.id
+		record.request = asked
 	}
 	record.working++
 	x.record = record
 	return nil, nil
 }
 
-// store keeps the answer of an executed request for its key. Only success is kept, and the first one stays: retention
-// counts from it. It is called with Server.mu held.
+// replay answers as the first request under a key was answered.
+func (s *Server) replay(stored *Answer) *Answer {
+	answer := stored.clone()
+	if stored.replay != nil {
+		if other := stored.replay(s); other != nil {
+			answer = other
+		}
+	}
+	answer.Header.Set("Idempotent-Replayed", "1")
+	return answer
+}
+
+// ForgetKeys makes both halves forget every Idempotency-Key that is not being worked on, as if its retention were over: a
+// server that keeps less than it promises.
+func (s *Server) ForgetKeys() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, record := range s.records {
+		record.answer = nil
+	}
+}
+
+// store keeps the answer of an executed request for its key, if the API keeps such answers. The first one stays:
+// retention counts from it. It is called with Server.mu held.
 func (s *Server) store(x *exchange, answer *Answer) {
-	success := answer.Status/100 == 2
-	keep := success || s.config.StoreServerErrors && answer.Status >= 500
-	if x.record == nil || x.record.answer != nil || !keep {
+	if x.record == nil || x.record.answer != nil || !s.promise(x).keeps(answer.Status) {
 		return
 	}
 	x.record.answer, x.record.storedAt = answer.clone(), s.clock.Now()

@@ -12,7 +12,7 @@ type Call struct {
 	At         time.Time // when it arrived, on the client's clock: time.Now, virtual in a bubble, with monotonic reading
 	ServerTime time.Time // when it arrived, on the sandbox's clock
 
-	Operation string // operationId; "" when no operation has this path
+	Operation string // operationId, or the row of [DefaultPartnerTable]; "" when no operation has this path
 	Method    string
 	Path      string // as it was escaped
 	Query     string
@@ -41,12 +41,18 @@ type Call struct {
 type Effect struct {
 	At         time.Time // on the client's clock
 	ServerTime time.Time
-	Kind       string // "message", "run", "contact", "tag" or "webhook"
+	Kind       string // "message", "run", "contact", "tag" or "webhook"; "group", "key", "spend_limit", "top_up" or "project"
 	Operation  string
 	ID         int64  // of the object: message, conversation, contact, webhook
 	ContactID  int64  // the contact concerned, 0 for webhooks
-	Content    string // text of a message, name of a tag
+	Content    string // text of a message, name of a tag, function of a key, amount of a top-up or of a limit
 	Item       int    // index in a bulk call, -1 otherwise
+
+	// Of the partner half, where ids are texts and ID is 0.
+
+	Target    string // of the group, key, project or transaction
+	Group     string // the group concerned
+	Reference string // external_id of the target, reference of a top-up
 
 	IdempotencyKey string
 	RequestID      string
@@ -139,6 +145,11 @@ func (j Journal) MessagesTo(contactID int64) []Effect {
 	return filter(j.effects, func(e Effect) bool { return e.Kind == "message" && e.ContactID == contactID })
 }
 
+// WithReference returns what was changed, in order, of the partner's objects with that external id or reference.
+func (j Journal) WithReference(reference string) []Effect {
+	return filter(j.effects, func(e Effect) bool { return e.Reference == reference && reference != "" })
+}
+
 // Connections returns how many connections clients opened or tried to open.
 func (j Journal) Connections() int { return j.connections }
 
@@ -177,11 +188,16 @@ func (j *journal) count(call *Call) {
 
 // effect records a change that the work of x made. It is called with Server.mu held.
 func (s *Server) effect(x *exchange, kind string, id, contactID int64, content string) {
-	s.journal.effects = append(s.journal.effects, Effect{
-		At: time.Now(), ServerTime: s.clock.Now(),
-		Kind: kind, Operation: x.op.id, ID: id, ContactID: contactID, Content: content, Item: x.item,
+	effect := s.newEffect(x, kind)
+	effect.ID, effect.ContactID, effect.Content = id, contactID, content
+	s.journal.effects = append(s.journal.effects, effect)
+}
+
+func (s *Server) newEffect(x *exchange, kind string) Effect {
+	return Effect{
+		At: time.Now(), ServerTime: s.clock.Now(), Kind: kind, Operation: x.op.id, Item: x.item,
 		IdempotencyKey: x.call.IdempotencyKey, RequestID: x.call.RequestID, Call: x.call.N,
-	})
+	}
 }
 
 // finish closes the journal's row before the answer leaves, so that a client that has an answer finds it there.

@@ -75,10 +75,10 @@ func (s *Server) insertMessage(p *project, in *chat, c *contact, m Message) *mes
 }
 
 func (s *Server) messagesList(x *exchange) *Answer {
-	c := criteria{query: x.request.URL.Query()}
+	c := criteria{query: x.query()}
 	contactID, chatID, channel := c.id("contact_id"), c.id("chat_id"), c.oneOf("channel")
 	role := c.oneOf("role", "user", "bot", "operator", "system")
-	since := c.since()
+	since := c.time("since")
 	if c.bad != nil {
 		return c.bad
 	}

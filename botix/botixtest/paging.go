@@ -63,19 +63,36 @@ type listed interface {
 // paginate answers a list with one page of items, which must be in order of their ids.
 // It is called with Server.mu held.
 func paginate[T listed](s *Server, x *exchange, items []T) *Answer {
-	query := x.request.URL.Query()
-	if s.config.Lag > 0 { // what is too new is not listed yet
-		visible := s.clock.Now().Add(-s.config.Lag)
+	page, meta, bad := pageOf(s, x, items)
+	if bad != nil {
+		return bad
+	}
+	return succeed(200, notNil(page), meta)
+}
+
+// pageOf returns the page that a request asks for, and what to tell about it.
+func pageOf[T listed](s *Server, x *exchange, items []T) (page []T, meta any, bad *Answer) {
+	query := x.query()
+	if lag := s.lag(x); lag > 0 { // what is too new is not listed yet
+		visible := s.clock.Now().Add(-lag)
 		items = filter(items, func(item T) bool { return !item.born().After(visible) })
 	}
-	switch cursor, mode := s.pageMode(query); mode {
+	switch cursor, mode := s.pageMode(query, x.partner); mode {
 	case modeInvalid:
-		return refuse("INVALID_CURSOR", "the cursor is not one of ours")
+		return nil, nil, refuse("INVALID_CURSOR", "the cursor is not one of ours")
 	case modeCursor:
 		return cursorPage(s, query, items, cursor)
 	default:
 		return numberedPage(query, items)
 	}
+}
+
+// lag is how far an answer may be behind. It is called with Server.mu held.
+func (s *Server) lag(x *exchange) time.Duration {
+	if lag, ok := s.config.Partner.Lags[x.op.id]; ok && x.partner {
+		return lag
+	}
+	return s.config.Lag
 }
 
 type mode int
@@ -86,8 +103,8 @@ const (
 	modeInvalid
 )
 
-// pageMode reads which way of paging a request asks for.
-func (s *Server) pageMode(query url.Values) (position, mode) {
+// pageMode reads which way of paging a request asks for. The partner half has cursors only.
+func (s *Server) pageMode(query url.Values, partner bool) (position, mode) {
 	paging := s.config.Paging
 	cursor, first := query.Get("cursor"), position{page: 1}
 	switch {
@@ -100,30 +117,31 @@ func (s *Server) pageMode(query url.Values) (position, mode) {
 	case query.Has("cursor") && paging.FirstCursor == EmptyCursorInvalid:
 		return first, modeInvalid
 	case query.Has("cursor") && paging.FirstCursor == EmptyCursorStarts,
-		query.Has("limit") && paging.LimitStartsCursor:
+		query.Has("limit") && paging.LimitStartsCursor,
+		partner:
 		return first, modeCursor
 	}
 	return first, modePage
 }
 
-func numberedPage[T listed](query url.Values, items []T) *Answer {
+func numberedPage[T listed](query url.Values, items []T) ([]T, any, *Answer) {
 	page, bad := number(query, "page", 1, 1<<31-1)
 	if bad != nil {
-		return bad
+		return nil, nil, bad
 	}
 	perPage, bad := number(query, "per_page", defaultPageSize, maxPageSize)
 	if bad != nil {
-		return bad
+		return nil, nil, bad
 	}
 	from := min((page-1)*perPage, len(items))
 	to := min(from+perPage, len(items))
-	return succeed(200, notNil(items[from:to]), pageMeta{page, perPage, len(items)})
+	return items[from:to], pageMeta{page, perPage, len(items)}, nil
 }
 
-func cursorPage[T listed](s *Server, query url.Values, items []T, at position) *Answer {
+func cursorPage[T listed](s *Server, query url.Values, items []T, at position) ([]T, any, *Answer) {
 	limit, bad := number(query, "limit", defaultPageSize, maxPageSize)
 	if bad != nil {
-		return bad
+		return nil, nil, bad
 	}
 	paging := s.config.Paging
 	from, _ := search(items, at.after+1)
@@ -142,7 +160,7 @@ func cursorPage[T listed](s *Server, query url.Values, items []T, at position) *
 	case to == len(items):
 		endPage(meta, paging.End)
 	}
-	return succeed(200, notNil(page), meta)
+	return page, meta, nil
 }
 
 func endPage(meta map[string]any, end End) {
@@ -224,17 +242,17 @@ func (c *criteria) id(name string) int64 {
 	return id
 }
 
-// since reads a filter by time; the zero time means it is absent.
-func (c *criteria) since() time.Time {
-	text := c.query.Get("since")
+// time reads a filter by time; the zero time means it is absent.
+func (c *criteria) time(name string) time.Time {
+	text := c.query.Get(name)
 	if text == "" {
 		return time.Time{}
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil && c.bad == nil {
-		c.bad = invalid("since", "must be a date-time of RFC 3339")
+		c.bad = invalid(name, "must be a date-time of RFC 3339")
 	}
-	return t
+	return t.UTC()
 }
 
 // notNil makes an empty list [] rather than null.

@@ -3,6 +3,7 @@ package botixtest
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -10,10 +11,12 @@ import (
 type operation struct {
 	id         string // operationId of the OpenAPI file
 	method     string
-	segments   []string // path below /public/v1/; "{…}" matches any one segment
+	segments   []string // path below /public/v1/ or the partner half's prefix; "{…}" matches any one segment
 	scope      string   // a key needs it; "" = any key
 	idempotent bool     // honours Idempotency-Key
 	do         func(*Server, *exchange) *Answer
+
+	body, data string // partner half: the kinds of object that come in and go out, in partnerFields
 }
 
 func (op *operation) writes() bool { return op.method != http.MethodGet }
@@ -60,7 +63,9 @@ func row(id, route, scope string, idempotent bool, do func(*Server, *exchange) *
 
 // Scopes returns every scope the sandbox knows, the ones a key has unless told otherwise. The contract names only
 // contacts:read; the rest follow its pattern.
-func Scopes() []string {
+func Scopes() []string { return scopesOf(operations) }
+
+func scopesOf(operations []operation) []string {
 	var scopes []string
 	seen := map[string]bool{"": true}
 	for i := range operations {
@@ -72,13 +77,24 @@ func Scopes() []string {
 	return scopes
 }
 
-// find returns the operation for a request and the values of its path parameters, or nil.
-// It splits the path as it was escaped, so a tag "a/b" written a%2Fb is one segment.
-func find(method, escapedPath string) (*operation, []string) {
-	rest, ok := strings.CutPrefix(escapedPath, basePath)
-	if !ok {
-		return nil, nil
+// find returns the operation for a request and the values of its path parameters, or nil, and which half of the API the
+// path belongs to. It splits the path as it was escaped, so a tag "a/b" written a%2Fb is one segment.
+func (s *spelling) find(method, escapedPath string) (op *operation, params []string, partner bool) {
+	if rest, ok := strings.CutPrefix(escapedPath, s.prefix); ok {
+		op, params = findIn(s.operations, method, rest)
+		return op, params, true
 	}
+	if rest, ok := strings.CutPrefix(escapedPath, basePath); ok {
+		op, params = findIn(operations, method, rest)
+	}
+	return op, params, false
+}
+
+func knownOperation(operations []operation, id string) bool {
+	return slices.ContainsFunc(operations, func(op operation) bool { return op.id == id })
+}
+
+func findIn(operations []operation, method, rest string) (*operation, []string) {
 	segments := strings.Split(rest, "/")
 	for i := range operations {
 		op := &operations[i]

@@ -26,8 +26,8 @@ type Rule struct {
 	faults      []Fault
 }
 
-// On begins a rule for the requests of an operation, named by its operationId; "*" means every request, those of unknown
-// paths included.
+// On begins a rule for the requests of an operation, named by its operationId, on the partner half by its row in
+// [DefaultPartnerTable]; "*" means every request, those of unknown paths included.
 func On(operation string) Rule { return Rule{operation: operation, probability: 1} }
 
 // OnConnect begins a rule for connections instead of requests. [Refuse] and [CutBefore] can strike them.
@@ -79,7 +79,7 @@ func (s *Server) ClearScript() {
 
 // Check returns what is wrong with a rule, nil when [Server.Script] takes it.
 func (r Rule) Check() error {
-	known := slices.ContainsFunc(operations, func(op operation) bool { return op.id == r.operation })
+	known := knownOperation(operations, r.operation) || knownOperation(partnerOperations, r.operation)
 	switch {
 	case !known && r.operation != "*" && r.operation != "":
 		return fmt.Errorf("no operation %q", r.operation)

@@ -36,7 +36,9 @@ type Config struct {
 	Latency time.Duration // of every request: half before it counts as arrived, half before the answer leaves
 	Lag     time.Duration // how long a new object stays out of lists, on Clock
 
-	Deprecation *Deprecation // default: this version is current
+	Partner PartnerConfig // of the partner half; the fields above hold for it too, but for those about Idempotency-Key
+
+	Deprecation *Deprecation // of the public half, default: this version is current
 	Notice      *Notice      // default none
 
 	// WebhookTransport carries webhook deliveries. Default: a plain transport over TCP for Start; none for
@@ -56,10 +58,12 @@ type Server struct {
 	hooks     http.RoundTripper // carries webhook deliveries
 	onCall    func(Call)
 	script    script
+	spelling  *spelling // of the partner half
 	gate      gate
 	dial      func(ctx context.Context, network, addr string) (net.Conn, error)
 	http      *http.Server
 	defaultID string // value of the default key
+	partnerID string // value of the default partner key
 
 	life    context.Context // ends when the server closes
 	stop    context.CancelFunc
@@ -69,13 +73,17 @@ type Server struct {
 	mu        sync.Mutex // guards all below; never held while waiting or writing
 	config    Config
 	closed    bool
+	tariff    tariff // the money of config.Partner
 	random    *rand.Rand
 	keys      map[string]*apiKey
 	lastKeyID int64
 	banned    map[string]bool
 	projects  map[int64]*project
+	accounts  map[int64]*account
 	records   map[keyID]*keyRecord
 	journal   journal
+
+	partnerRandom *rand.Rand
 
 	deliveries []*outbound // in order of events
 }
@@ -88,7 +96,10 @@ func Start(cfg Config) (*Server, error) {
 	if cfg.WebhookTransport == nil {
 		cfg.WebhookTransport = &http.Transport{DisableKeepAlives: true}
 	}
-	s := newServer(cfg)
+	s, err := newServer(cfg)
+	if err != nil {
+		return nil, err
+	}
 	gate, err := listenTCP(cfg.Addr, s.connecting)
 	if err != nil {
 		return nil, err
@@ -101,7 +112,10 @@ func Start(cfg Config) (*Server, error) {
 // StartInMemory serves the sandbox on a network that exists only in memory, so that it can live in a testing/synctest
 // bubble. Start and Close it inside that bubble, and reach it through [Server.Transport].
 func StartInMemory(cfg Config) (*Server, error) {
-	s := newServer(cfg)
+	s, err := newServer(cfg)
+	if err != nil {
+		return nil, err
+	}
 	listener := memnet.Listen(memoryPort)
 	listener.Decide(s.connecting)
 	s.dial = listener.Dial
@@ -113,36 +127,57 @@ func StartInMemory(cfg Config) (*Server, error) {
 // refused rather than served by a stranger.
 const memoryPort = 1
 
-func newServer(cfg Config) *Server {
+func newServer(cfg Config) (*Server, error) {
 	if cfg.Clock == nil {
 		cfg.Clock = NewClock(nil)
 	}
 	if cfg.Plan == "" {
 		cfg.Plan = PlanBusiness
 	}
-	if cfg.Window <= 0 {
-		cfg.Window = time.Minute
+	cfg, tariff, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
 	}
-	if cfg.Retention <= 0 {
-		cfg.Retention = 24 * time.Hour
+	spelling, err := cfg.Partner.Table.spell()
+	if err != nil {
+		return nil, err
 	}
 	s := &Server{
 		config:   cfg,
+		tariff:   tariff,
 		clock:    cfg.Clock,
+		spelling: spelling,
 		hooks:    cfg.WebhookTransport,
 		onCall:   cfg.OnCall,
 		random:   rand.New(rand.NewPCG(cfg.Seed, 1)),
 		keys:     make(map[string]*apiKey),
 		banned:   make(map[string]bool),
 		projects: make(map[int64]*project),
+		accounts: make(map[int64]*account),
 		records:  make(map[keyID]*keyRecord),
+
+		partnerRandom: rand.New(rand.NewPCG(cfg.Seed, 3)), // its own, so that one half leaves the other the same
 	}
 	s.life, s.stop = context.WithCancel(context.Background())
 	s.closing = s.life.Done()
 	s.script.random = rand.New(rand.NewPCG(cfg.Seed, 2)) // its own, so that a script draws the same whatever else happens
 	s.journal.attempts = make(map[keyID]int)
 	s.defaultID = s.addKey(Key{}).Value
-	return s
+	s.partnerID = s.addKey(Key{Partner: defaultPartner}).Value
+	return s, nil
+}
+
+// withDefaults fills in what a running server may find changed.
+func (c Config) withDefaults() (Config, tariff, error) {
+	if c.Window <= 0 {
+		c.Window = time.Minute
+	}
+	if c.Retention <= 0 {
+		c.Retention = 24 * time.Hour
+	}
+	partner, tariff, err := c.Partner.withDefaults()
+	c.Partner = partner
+	return c, tariff, err
 }
 
 func (s *Server) serve(g gate) {
@@ -217,21 +252,24 @@ func (s *Server) Transport() *http.Transport {
 // It is the same for the same seed.
 func (s *Server) APIKey() string { return s.defaultID }
 
+// PartnerKey returns the value of the partner key that exists from the start: account 1, every scope. It is the same for
+// the same seed.
+func (s *Server) PartnerKey() string { return s.partnerID }
+
 // Clock returns the sandbox's clock.
 func (s *Server) Clock() *Clock { return s.clock }
 
 // Configure changes the configuration of the running server. Requests that arrive afterwards see the change; Addr,
-// Clock, Seed, WebhookTransport and OnCall are fixed and ignored.
+// Clock, Seed, WebhookTransport, OnCall and the Table of Partner are fixed and ignored. It panics on a configuration
+// that Start refuses.
 func (s *Server) Configure(change func(*Config)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	next := s.config
 	change(&next)
-	if next.Window <= 0 {
-		next.Window = time.Minute
+	next, tariff, err := next.withDefaults()
+	if err != nil {
+		panic("botixtest: " + err.Error())
 	}
-	if next.Retention <= 0 {
-		next.Retention = 24 * time.Hour
-	}
-	s.config = next
+	s.config, s.tariff = next, tariff
 }

@@ -19,6 +19,7 @@ type project struct {
 	webhooks  []*webhook
 
 	chatsOf map[int64][]*chat // by contact, in order of ids
+	partner *account          // who owns it, nil for most
 }
 
 // project returns the project with that id; a key may be the first to name it.

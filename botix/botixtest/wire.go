@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"strconv"
@@ -28,6 +29,7 @@ func (s *Server) write(w http.ResponseWriter, x *exchange, answer *Answer) {
 	}
 	plan := deliveryOf(x.faults)
 	maps.Copy(answer.Header, plan.set) // nil values too: they keep net/http from making its own Date or Content-Type
+	x.renameHeaders(answer.Header)
 	status := answer.Status
 	if plan.cut != cutNone && plan.keep < 0 {
 		status = 0
@@ -116,8 +118,10 @@ func setDefault(h http.Header, name, value string) {
 }
 
 // uuid makes a version 4 UUID from the server's seed. It is called with Server.mu held.
-func (s *Server) uuid() string {
-	hi, lo := s.random.Uint64(), s.random.Uint64()
+func (s *Server) uuid() string { return uuid(s.random) }
+
+func uuid(random *rand.Rand) string {
+	hi, lo := random.Uint64(), random.Uint64()
 	hi = hi&^0xf000 | 0x4000
 	lo = lo&^(0xc000<<48) | 0x8000<<48
 	return fmt.Sprintf("%08x-%04x-%04x-%04x-%012x", hi>>32, hi>>16&0xffff, hi&0xffff, lo>>48, lo&(1<<48-1))
