@@ -12,7 +12,6 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/botix-pro/sdk-go/botix/botixtest"
 )
@@ -84,11 +83,7 @@ func (p *partner) create(path, body string) string {
 	if got.status/100 != 2 {
 		p.Fatalf("POST %s: %d %s", path, got.status, got.text)
 	}
-	var made struct {
-		ID  json.RawMessage
-		Key struct{ ID json.RawMessage }
-	}
-	made = data[struct {
+	made := data[struct {
 		ID  json.RawMessage
 		Key struct{ ID json.RawMessage }
 	}](p, got)
@@ -291,14 +286,4 @@ func TestTheShapesRefuse(t *testing.T) {
 	if shapes.check("groupsGet", 404, []byte(`{"success":false,"error":{"code":"KEY_REVOKED","message":"x"}}`)) == nil {
 		t.Error("a code under another status passes")
 	}
-}
-
-// at parses a time of an answer.
-func at(t testing.TB, text any) time.Time {
-	t.Helper()
-	parsed, err := time.Parse(time.RFC3339, fmt.Sprint(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return parsed
 }

@@ -15,9 +15,15 @@ const faultHelp = `A rule is an operation, conditions and faults, separated by s
   -fault "messagesSend nth=2 cut-after"      do the second send and cut its answer
   -fault "* p=0.2 status=503"                one request in five is answered 503
   -fault "contactsList every=3 delay=2s"     each third list waits two seconds
+  -fault "topUpsCreate status-after=500"     top up, and answer 500
   -fault "connect nth=1 refuse"              cut the first connection at once
 
-Operations: an operationId of the API, * for all, or connect.
+Operations: an operationId of the public API, * for all, or connect. Of the Partner API:
+            balanceGet auditEventsList transactionsList requestsList
+            groupsList groupsCreate groupsGet groupsUpdate groupsDelete
+            keysList keysCreate keysGet keysUpdate keysDelete
+            spendLimitUpdate topUpsCreate
+            projectsList projectsCreate projectKeysList projectUsageGet
 Conditions: nth=N  every=K  from=N  times=N  p=PROBABILITY
 Faults:     cut-before  cut-after  cut-body=BYTES  refuse
             delay=TIME  delay-after=TIME  slow=TIME

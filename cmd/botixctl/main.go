@@ -1,6 +1,6 @@
 // Command botixctl is a tool for people who build on the BOTIX API.
 //
-//	botixctl sandbox    run a local copy of the API, with limits and faults on request
+//	botixctl sandbox    run a local copy of the APIs, with limits and faults on request
 package main
 
 import (
@@ -34,7 +34,7 @@ type command struct {
 }
 
 var commands = []command{
-	{"sandbox", "run a local copy of the public API, with limits and faults on request", sandbox},
+	{"sandbox", "run a local copy of the public API and of the Partner API, with limits and faults on request", sandbox},
 }
 
 // run is the whole program; ctx ends when the user wants it to stop.

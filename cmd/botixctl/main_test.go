@@ -5,9 +5,14 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/botix-pro/sdk-go/botix/botixtest"
 )
 
 // output is a buffer that the program writes while the test reads.
@@ -66,6 +71,8 @@ func TestUsage(t *testing.T) {
 		{"sandbox -window 0s", 2, "", "more than zero"},
 		{"sandbox -deprecated soon", 2, "", "-deprecated"},
 		{"sandbox -addr nowhere:x", 1, "", "botixctl sandbox: listen"},
+		{"sandbox -balance 1e3", 1, "", "botixctl sandbox: partner configuration: Balance must be a decimal"},
+		{"sandbox -partner-table nowhere.json", 2, "", "nowhere.json"},
 	}
 	for _, test := range tests {
 		t.Run(test.args, func(t *testing.T) {
@@ -137,7 +144,68 @@ func TestSandboxServesUntilItIsStopped(t *testing.T) {
 	}
 }
 
+// The partner half is served too, with the names that a file gives it.
+func TestSandboxServesThePartnerHalf(t *testing.T) {
+	table := filepath.Join(t.TempDir(), "table.json")
+	if err := os.WriteFile(table, []byte(`{"prefix":"/reseller","routes":{"balanceGet":"GET money"},"fields":{"balance":"credits"}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	stdout, stderr := &output{wrote: make(chan struct{}, 1)}, new(bytes.Buffer)
+	code := make(chan int)
+	go func() {
+		code <- run(ctx, []string{"sandbox", "-addr", "127.0.0.1:0", "-balance", "12.5", "-currency", "EUR", "-partner-table", table,
+			"-fault", "topUpsCreate status=503"}, stdout, stderr)
+	}()
+	text := stdout.wait(t, "Ctrl-C")
+	found := regexp.MustCompile(`(?s)URL +(\S+).*partner key +(btx_prt_\S+)\n  balance +12.50 EUR`).FindStringSubmatch(text)
+	if found == nil {
+		t.Fatalf("no partner key and no balance in\n%s", text)
+	}
+	request, err := http.NewRequestWithContext(ctx, "GET", found[1]+"/reseller/money", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+found[2])
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if body, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != 200 || !strings.Contains(string(body), `"credits":"12.50"`) {
+		t.Errorf("%d %s, %v", answer.StatusCode, body, err)
+	}
+	stop()
+	if c := <-code; c != 0 || stderr.Len() > 0 {
+		t.Errorf("exit code %d, %s", c, stderr)
+	}
+}
+
+func TestTablesWithUnknownRowsAreRefused(t *testing.T) {
+	table := filepath.Join(t.TempDir(), "table.json")
+	for text, problem := range map[string]string{
+		`{"paths":{}}`:           "paths",
+		`{"fields":{"cost":7}}`:  "fields",
+		`{`:                      "unexpected EOF",
+		`{"codes":{"NONE":"X"}}`: `no code "NONE"`,
+	} {
+		if err := os.WriteFile(table, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var stdout, stderr bytes.Buffer
+		if code := run(t.Context(), []string{"sandbox", "-addr", "127.0.0.1:0", "-partner-table", table}, &stdout, &stderr); code == 0 || !strings.Contains(stderr.String(), problem) {
+			t.Errorf("%s: exit code %d, %q; want %q", text, code, &stderr, problem)
+		}
+	}
+}
+
 func TestFaultRules(t *testing.T) {
+	for operation := range botixtest.DefaultPartnerTable().Routes {
+		if !strings.Contains(faultHelp, " "+operation) {
+			t.Errorf("the help does not name %s", operation)
+		}
+	}
 	for word := range faultWords {
 		if !strings.Contains(faultHelp, word) {
 			t.Errorf("the help does not name %s", word)
@@ -153,6 +221,7 @@ func TestFaultRules(t *testing.T) {
 		{"* p=0.2 status=503", ""},
 		{"* every=3 from=2 times=4 delay=2s extra-fields", ""},
 		{"connect nth=1 refuse", ""},
+		{"topUpsCreate nth=1 cut-after", ""},
 		{"meGet redirect=https://example.test/a?b=c", ""},
 		{"meGet header=X-RateLimit-Reset:1:2", ""},
 		{"contactsBulkCreate item=DUPLICATE_KEY", ""},

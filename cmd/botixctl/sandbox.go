@@ -1,12 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log"
+	"os"
 	"strings"
 	"time"
 
@@ -19,6 +22,7 @@ type sandboxFlags struct {
 	skew     time.Duration
 	contacts int
 	rules    []botixtest.Rule
+	renamed  bool // the Partner API has names of its own
 }
 
 // sandbox serves the API until ctx ends.
@@ -44,9 +48,13 @@ func sandbox(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	scenario := srv.AddScenario(botixtest.Scenario{Name: "Приветствие", IsActive: true, Finishes: true})
 	srv.Script(options.rules...)
 
-	lines.Printf("BOTIX sandbox\n  URL       %s\n  API key   %s\n  contacts  %s\n  scenario  %d\n",
-		srv.URL(), srv.APIKey(), idRange(contacts), scenario)
-	lines.Printf("curl -H 'Authorization: Bearer %s' %s/public/v1/me\n\nCtrl-C ends it.\n", srv.APIKey(), srv.URL())
+	lines.Printf("BOTIX sandbox\n  URL          %s\n  API key      %s\n  contacts     %s\n  scenario     %d\n  partner key  %s\n  balance      %s %s\n",
+		srv.URL(), srv.APIKey(), idRange(contacts), scenario, srv.PartnerKey(), srv.Partner(1).Balance(), options.config.Partner.Currency)
+	lines.Printf("curl -H 'Authorization: Bearer %s' %s/public/v1/me", srv.APIKey(), srv.URL())
+	if !options.renamed {
+		lines.Printf("curl -H 'Authorization: Bearer %s' %s/partner/v1/balance", srv.PartnerKey(), srv.URL())
+	}
+	lines.Printf("\nCtrl-C ends it.\n")
 
 	<-ctx.Done()
 	if err := srv.Close(); err != nil {
@@ -63,7 +71,7 @@ func parseSandbox(args []string, stderr io.Writer) (sandboxFlags, error) {
 	flags := flag.NewFlagSet("botixctl sandbox", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.Usage = func() {
-		fmt.Fprint(stderr, "Usage: botixctl sandbox [FLAGS]\n\nRuns a local copy of the BOTIX public API until it is interrupted.\n\n")
+		fmt.Fprint(stderr, "Usage: botixctl sandbox [FLAGS]\n\nRuns a local copy of the BOTIX public API, and of the Partner API, until it is interrupted.\n\n")
 		flags.PrintDefaults()
 		fmt.Fprint(stderr, "\n", faultHelp)
 	}
@@ -75,6 +83,13 @@ func parseSandbox(args []string, stderr io.Writer) (sandboxFlags, error) {
 	flags.DurationVar(&o.skew, "skew", 0, "how far the server's clock is ahead; negative is behind")
 	flags.DurationVar(&o.config.Latency, "latency", 0, "time that every request takes on its way")
 	flags.DurationVar(&o.config.Lag, "lag", 0, "time until a new object is listed")
+	flags.StringVar(&o.config.Partner.Balance, "balance", "1000.00", "`amount` that a partner can hand out in top-ups")
+	flags.StringVar(&o.config.Partner.Currency, "currency", "RUB", "of all amounts")
+	flags.Func("partner-table", "JSON `file` of other names for the Partner API: {\"prefix\": …, \"routes\": {…}, \"headers\": {…}, \"fields\": {…}, \"codes\": {…}}", func(name string) (err error) {
+		o.config.Partner.Table, err = readTable(name)
+		o.renamed = true
+		return err
+	})
 	flags.Uint64Var(&o.config.Seed, "seed", 0, "of keys, ids and the probability of faults")
 	flags.IntVar(&o.contacts, "contacts", 3, "how many contacts are there from the start")
 	flags.Func("deprecated", "this version of the API goes on that `date`, YYYY-MM-DD", func(text string) error {
@@ -108,6 +123,17 @@ func parseSandbox(args []string, stderr io.Writer) (sandboxFlags, error) {
 		return o, errors.New(problem)
 	}
 	return o, nil
+}
+
+// readTable reads a table of names; what it leaves out stays as it is.
+func readTable(name string) (table botixtest.PartnerTable, err error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return table, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	return table, decoder.Decode(&table)
 }
 
 // callLine tells one request in a line.
