@@ -62,7 +62,6 @@ func (s *Server) addKey(k Key) *apiKey {
 		k.Plan = s.config.Plan
 	}
 	if k.Partner != 0 {
-		k.Project = 0
 		if k.Value == "" {
 			k.Value = partnerKeyPrefix + alphanumerics(s.partnerRandom, 40)
 		}

@@ -59,7 +59,7 @@ func (in *input) text(name string) (value string) {
 		return ""
 	}
 	switch err := json.Unmarshal(in.fields[name], &value); {
-	case err != nil || in.null(name):
+	case err != nil:
 		in.wrong(name, "must be a string")
 	case value == "" || utf8.RuneCountInString(value) > maxText:
 		in.wrong(name, fmt.Sprintf("must have 1 to %d characters", maxText))
@@ -102,7 +102,7 @@ func (in *input) amount(name string) money {
 		in.wrong(name, "is required")
 		return money{}
 	}
-	if err := json.Unmarshal(in.fields[name], &text); err != nil || in.null(name) {
+	if err := json.Unmarshal(in.fields[name], &text); err != nil {
 		in.wrong(name, `must be a string like "10.00"`)
 		return money{}
 	}

@@ -35,7 +35,10 @@ func (m *message) identity() int64 { return m.ID }
 func (s *Server) Receive(contactID int64, channel, content string) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.project(defaultProject)
+	return s.receive(s.project(defaultProject), contactID, channel, content)
+}
+
+func (s *Server) receive(p *project, contactID int64, channel, content string) int64 {
 	c, ok := p.contact(contactID)
 	if !ok {
 		return 0

@@ -1,7 +1,9 @@
 package botixtest_test
 
 import (
+	"compress/gzip"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -80,14 +82,31 @@ func TestFaultsSpeakTheWordsOfTheTable(t *testing.T) {
 		if got := ask(); got.header.Get("Our-Ratelimit-Limit") != "" || !strings.Contains(got.text, "their_balance") {
 			t.Errorf("limit headers: %v %s", got.header, got.text)
 		}
-		if got := ask(); got.header.Get("Content-Encoding") != "gzip" || got.header.Get("Our-Ratelimit-Limit") != "2000" {
+		got := ask()
+		if got.header.Get("Content-Encoding") != "gzip" || got.header.Get("Our-Ratelimit-Limit") != "2000" {
 			t.Errorf("compressed: %v", got.header)
+		}
+		if r, err := gzip.NewReader(strings.NewReader(got.text)); err != nil {
+			t.Error(err)
+		} else if text, err := io.ReadAll(r); err != nil || !strings.Contains(string(text), "their_balance") {
+			t.Errorf("compressed: %s, %v", text, err)
 		}
 		if got := ask(); got.header.Get("Our-Ratelimit-Reset") != "soon" {
 			t.Errorf("a header: %v", got.header)
 		}
 		if got := ask(); got.text != `{"error":1}` {
 			t.Errorf("a reply is changed: %s", got.text)
+		}
+	})
+}
+
+func TestUnknownEnumsOfTheAuditLog(t *testing.T) {
+	withPartner(t, botixtest.PartnerConfig{}, func(p *partner) {
+		p.create("groups", `{"name":"a"}`)
+		p.srv.Script(botixtest.On("auditEventsList").Do(botixtest.UnknownEnums()))
+		got := data[[]botixtest.AuditEvent](t, p.raw("GET audit-events", ""))
+		if len(got) != 1 || got[0].Action != "group.create_future" || got[0].TargetType != "group_future" {
+			t.Errorf("audit log %+v", got)
 		}
 	})
 }

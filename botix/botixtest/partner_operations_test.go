@@ -118,7 +118,8 @@ func TestTheDefaultTableIsWhole(t *testing.T) {
 
 func TestPartnersKeepWhatTheyAreGiven(t *testing.T) {
 	withPartner(t, botixtest.PartnerConfig{}, func(p *partner) {
-		group := p.create("groups", `{"name":"Кофейня","external_id":"cust_42","unknown":1}`)
+		project := p.create("projects", `{"name":"Кофейня"}`)
+		group := p.create("groups", `{"name":"Кофейня","external_id":"cust_42","unknown":1,"project_id":`+project+`}`)
 		time.Sleep(time.Minute)
 		p.want(p.do("PATCH groups/"+group, `{"external_id":null}`), 200)
 		got := p.srv.Partner(1).Groups()[0]
@@ -142,8 +143,10 @@ func TestPartnersKeepWhatTheyAreGiven(t *testing.T) {
 		for _, route := range []string{"DELETE groups/" + group, "GET groups/" + group, "GET keys/" + key, "GET groups/" + group + "/keys"} {
 			p.want(p.do(route, ""), 404, "NOT_FOUND")
 		}
-		if all := p.list("groups"); len(all) != 0 {
-			t.Errorf("%d groups are listed, want none", len(all))
+		for _, list := range []string{"groups", "projects/" + project + "/keys"} {
+			if all := p.list(list); len(all) != 0 {
+				t.Errorf("%s lists %v, want none", list, all)
+			}
 		}
 	})
 }
@@ -155,9 +158,12 @@ func TestPartnersSeeNothingOfEachOther(t *testing.T) {
 		group := p.create("groups", `{"name":"Кофейня","project_id":`+project+`}`)
 		key := p.create("groups/"+group+"/keys", `{"function":"bot"}`)
 		p.create("groups/"+group+"/top-ups", `{"amount":"5.00"}`)
-		sibling := p.create("groups", `{"name":"Пекарня"}`)
-		if keys := p.list("groups/" + sibling + "/keys"); len(keys) != 0 {
-			t.Errorf("a group lists the keys of another: %v", keys)
+		for _, sibling := range []string{
+			"groups/" + p.create("groups", `{"name":"Пекарня"}`), "projects/" + p.create("projects", `{"name":"Пекарня"}`),
+		} {
+			if keys := p.list(sibling + "/keys"); len(keys) != 0 {
+				t.Errorf("%s lists the keys of another: %v", sibling, keys)
+			}
 		}
 
 		other := p.as(p.srv.AddKey(botixtest.Key{Partner: 2}))
@@ -365,6 +371,7 @@ func TestNewGroupsMayBePending(t *testing.T) {
 func TestExternalIDsAndReferencesMayBeUnique(t *testing.T) {
 	for _, unique := range []bool{false, true} {
 		withPartner(t, botixtest.PartnerConfig{Unique: unique}, func(p *partner) {
+			account := p.srv.Partner(1)
 			status, again := 201, 200
 			if unique {
 				status, again = 409, 409
@@ -385,6 +392,18 @@ func TestExternalIDsAndReferencesMayBeUnique(t *testing.T) {
 			p.want(p.do("POST groups/"+second+"/top-ups", `{"amount":"2.00","reference":"r"}`), status)
 			p.want(p.do("PATCH groups/"+second, `{"external_id":"cust_1"}`), again)
 			p.want(p.do("POST groups/"+second+"/keys", `{"function":"bot","external_id":"x"}`), 201) // another group's
+
+			// What keeps its own, and what is gone, is in nobody's way.
+			key := account.Keys(second)[0].ID
+			p.want(p.do("PATCH groups/"+group, `{"external_id":"cust_1"}`), 200)
+			p.want(p.do("PATCH keys/"+key, `{"external_id":"x"}`), 200)
+			p.want(p.do("DELETE keys/"+key, ""), 204)
+			p.want(p.do("POST groups/"+second+"/keys", `{"function":"bot","external_id":"x"}`), 201)
+			key = account.LiveKeys(second, "bot")[0].ID
+			p.want(p.do("DELETE keys/"+key, ""), 204)
+			p.want(p.do("PATCH groups/"+second, `{"external_id":"gone"}`), 200)
+			p.want(p.do("DELETE groups/"+second, ""), 204)
+			p.want(p.do("POST groups", `{"name":"c","external_id":"gone"}`), 201)
 			if n, want := len(p.srv.Partner(1).Credits("r")), map[bool]int{false: 2, true: 1}[unique]; n != want {
 				t.Errorf("%d credits, want %d", n, want)
 			}

@@ -85,8 +85,8 @@ func TestEverythingCanBeCalledOtherwise(t *testing.T) {
 		step("GET balance", "")
 
 		// The default names mean nothing any more.
-		if got := p.as(p.srv.PartnerKey()).client.raw("GET balance/do", ""); got.status != 401 {
-			t.Errorf("the header Authorization opens: %d", got.status)
+		if got := p.as(p.srv.PartnerKey()).client.raw("GET balance/do", ""); got.status != 401 || !strings.Contains(got.text, `"their_code":"missing_api_key"`) {
+			t.Errorf("the header Authorization opens: %d %s", got.status, got.text)
 		}
 		bare := p.client.as("")
 		if got := bare.raw("POST groups/do", `{"name":"a"}`, "Our-Authorization", "Bearer "+p.srv.PartnerKey(), "Our-Idempotency-Key", "k"); got.status != 400 {
@@ -152,6 +152,7 @@ func translated(t *testing.T, text string) string {
 func TestAFieldCanBeRenamedInOneObject(t *testing.T) {
 	table := botixtest.PartnerTable{Fields: map[string]string{
 		"external_id": "ref", "project.external_id": "customer", "group.balance": "spent", "group.spent": "balance",
+		"key.name": "function", "key.function": "name",
 	}}
 	withPartner(t, botixtest.PartnerConfig{Table: table}, func(p *partner) {
 		made := data[map[string]any](t, p.raw("POST groups", `{"name":"a","ref":"cust_1","external_id":"x"}`))
@@ -162,9 +163,26 @@ func TestAFieldCanBeRenamedInOneObject(t *testing.T) {
 			t.Errorf("made %v", got)
 		}
 		p.raw("POST groups/"+made["id"].(string)+"/top-ups", `{"amount":"5.00"}`)
+		p.raw("POST groups/"+made["id"].(string)+"/keys", `{"name":"bot","function":"главный"}`)
+		if keys := p.srv.Partner(1).LiveKeys(made["id"].(string), "bot"); len(keys) != 1 || *keys[0].Name != "главный" {
+			t.Errorf("keys %+v", keys)
+		}
 		got := data[[]map[string]any](t, p.raw("GET groups?ref=cust_1", ""))
 		if len(got) != 1 || got[0]["spent"] != "5.00" || got[0]["balance"] != "0.00" {
 			t.Errorf("listed %v", got)
+		}
+	})
+}
+
+// A path that is a word wins over one that is an id.
+func TestWordsWinOverIDs(t *testing.T) {
+	table := botixtest.PartnerTable{Prefix: "/p/", Routes: map[string]string{"groupsGet": "GET {id}"}}
+	withPartner(t, botixtest.PartnerConfig{Table: table}, func(p *partner) {
+		p.base = "/p/"
+		id := p.create("groups", `{"name":"a"}`)
+		p.want(p.do("GET "+id, ""), 200)
+		for _, list := range []string{"groups", "projects", "requests"} {
+			p.list(list)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package botixtest_test
 import (
 	"fmt"
 	"math/big"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -51,6 +52,9 @@ func TestTopUpsMoveMoney(t *testing.T) {
 
 		account.Spend(g, "0.001")
 		expect("0.00", "100.00")
+		if got := group(p, g).Spent; got != "0.001" {
+			t.Errorf("spent %s, want 0.001", got)
+		}
 		p.want(p.do("DELETE groups/"+g, ""), 204) // the rest goes back
 		if got := account.Balance(); got != "100.00" {
 			t.Errorf("after the group is gone: %s, want 100.00", got)
@@ -168,6 +172,10 @@ func TestUsageSpendsTheWallet(t *testing.T) {
 		if got := group(p, g); got.PolicyVersion != 4 || got.SpendLimit != nil {
 			t.Errorf("after four changes: %+v", got)
 		}
+		p.srv.Configure(func(cfg *botixtest.Config) { cfg.Partner.Price = "0" })
+		shop.want(shop.do("GET me", ""), 200)
+		expect("0.20", "0.80", 4)
+		p.srv.Configure(func(cfg *botixtest.Config) { cfg.Partner.Price = "0.40" })
 		p.create("groups/"+g+"/top-ups", `{"amount":"1.00"}`)
 
 		used := account.Requests()[0]
@@ -208,6 +216,9 @@ func TestUsageOfAProject(t *testing.T) {
 		send(2)
 		time.Sleep(24 * time.Hour)
 		send(3)
+		if account.Receive(project, 2, "telegram", "да") == 0 || account.Receive(project+9, 2, "telegram", "да") != 0 {
+			t.Error("a message was received in the wrong project")
+		}
 		usage := func(project int64, query string) string {
 			u := data[botixtest.Usage](t, p.want(p.do(fmt.Sprintf("GET projects/%d/usage%s", project, query), ""), 200))
 			return fmt.Sprint(u.Requests, " ", u.Messages, " ", u.ActiveContacts, " ", u.Cost)
@@ -215,7 +226,7 @@ func TestUsageOfAProject(t *testing.T) {
 		for query, want := range map[string]string{
 			"": "7 4 3 0.00",
 			"?from=2000-01-01T00:00:00Z&to=2000-01-02T00:00:00Z": "6 3 2 0.00",
-			"?from=2000-01-02T00:00:00Z":                         "1 1 1 0.00",
+			"?from=2000-01-02T00:00:00Z":                         "1 1 2 0.00",
 			"?to=2000-01-01T03:00:00%2B03:00":                    "0 0 0 0.00", // the instant of the first, not included
 		} {
 			if got := usage(project, query); got != want {
@@ -256,6 +267,30 @@ func TestTheLastMoneyIsSpentOnce(t *testing.T) {
 		}
 		if got := group(p, g); paid != 1 || got.Balance != "0.00" {
 			t.Errorf("%d requests were paid for with the last 1.00, balance %s", paid, got.Balance)
+		}
+	})
+}
+
+// A group that is deleted while its last request is worked on keeps what that one costs.
+func TestAGroupDeletedDuringItsLastRequest(t *testing.T) {
+	var during func()
+	receiver := botixtest.ToHandler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { during() }))
+	inBubble(t, botixtest.Config{WebhookTransport: receiver, Partner: botixtest.PartnerConfig{Price: "1.00"}}, func(c *client) {
+		p := newPartner(c)
+		account := p.srv.Partner(1)
+		g := p.create("groups", fmt.Sprintf(`{"name":"Кофейня","project_id":%d}`, account.AddProject("Кофейня")))
+		key := p.create("groups/"+g+"/keys", `{"function":"bot"}`)
+		shop := p.public(account.Secret(key))
+		p.create("groups/"+g+"/top-ups", `{"amount":"5.00"}`)
+		shop.want(shop.do("POST webhooks", `{"url":"https://example.ru/hook","events":["message.sent"]}`), 201)
+		during = func() {
+			p.want(p.do("DELETE keys/"+key, ""), 204)
+			p.want(p.do("DELETE groups/"+g, ""), 204)
+		}
+		shop.want(shop.raw("POST webhooks/1/test", ""), 200)
+		wallets, own := sums(t, p)
+		if wallets[g].Sign() != 0 || own.FloatString(2) != "998.00" || account.Balance() != "998.00" {
+			t.Errorf("the group has %s, the partner %s by its transactions and %s; want 0 and 998.00", wallets[g].FloatString(2), own.FloatString(2), account.Balance())
 		}
 	})
 }

@@ -118,6 +118,17 @@ func (p Partner) AddProject(name string) int64 {
 	return look(p, func(a *account) int64 { return p.s.insertProject(a, Project{Name: name}).ID })
 }
 
+// Receive is [Server.Receive] for a project of the partner; it returns 0 also when there is no such project.
+func (p Partner) Receive(projectID, contactID int64, channel, content string) int64 {
+	return look(p, func(a *account) int64 {
+		o, ok := a.project(projectID)
+		if !ok {
+			return 0
+		}
+		return p.s.receive(o.tenant, contactID, channel, content)
+	})
+}
+
 // AddGroup puts in a group, as if it had been there before the audit log began, and returns its id. Only Name, ExternalID
 // and ProjectID are read. A new group with CreatedAt has been there since then, and no list lags behind it.
 func (p Partner) AddGroup(g Group) string {

@@ -194,14 +194,12 @@ func (s *spelling) spellFields(t PartnerTable) error {
 		for field, called := range names {
 			if called != field {
 				s.fields[kind+"."+field] = called
+				s.ours[kind+"."+field] = ""
 			}
 		}
 		for field, called := range names { // after all of them, so that two fields can swap their names
 			if called != field {
 				s.ours[kind+"."+called] = field
-				if _, used := s.ours[kind+"."+field]; !used {
-					s.ours[kind+"."+field] = ""
-				}
 			}
 		}
 	}
