@@ -129,20 +129,11 @@ func (s *Server) authenticate(x *exchange) *Answer {
 	if ip, _, _ := net.SplitHostPort(x.request.RemoteAddr); s.banned[ip] {
 		return refuse("IP_BANNED", "requests from this address are blocked")
 	}
-	name := x.called("Authorization")
-	header := x.request.Header.Get(name)
-	if header == "" {
-		return refuse("MISSING_API_KEY", "the "+name+" header is missing")
+	value, missing := x.credential()
+	if missing != nil {
+		return missing
 	}
-	scheme, value, _ := strings.Cut(header, " ")
-	switch {
-	case strings.EqualFold(scheme, "Bearer") && strings.TrimSpace(value) != "":
-	case name != "Authorization" && value == "":
-		value = scheme // a header of its own may hold the bare key
-	default:
-		return refuse("MISSING_API_KEY", "the "+name+" header holds no Bearer token")
-	}
-	key := s.keys[strings.TrimSpace(value)]
+	key := s.keys[value]
 	switch {
 	case key == nil:
 		return refuse("INVALID_API_KEY", "there is no such API key")
@@ -156,6 +147,26 @@ func (s *Server) authenticate(x *exchange) *Answer {
 		x.project = s.project(key.Project)
 	}
 	return nil
+}
+
+// credential reads the key that a request carries.
+func (x *exchange) credential() (value string, missing *Answer) {
+	name, want := x.called("Authorization"), "Bearer"
+	if x.partner {
+		want = x.spelling.scheme
+	}
+	header := strings.TrimSpace(x.request.Header.Get(name))
+	scheme, value, _ := strings.Cut(header, " ")
+	value = strings.TrimSpace(value)
+	switch {
+	case header == "":
+		return "", refuse("MISSING_API_KEY", "the "+name+" header is missing")
+	case want == NoScheme:
+		return header, nil
+	case !strings.EqualFold(scheme, want) || value == "":
+		return "", refuse("MISSING_API_KEY", "the "+name+" header holds no "+want+" token")
+	}
+	return value, nil
 }
 
 // authorize checks what the plan and the key allow. It is called with Server.mu held.

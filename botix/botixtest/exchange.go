@@ -30,6 +30,16 @@ type exchange struct {
 	item     int // index of the bulk item being worked on, for the journal; -1 outside of bulk calls
 }
 
+// param returns what the path says for a placeholder such as "{group}", "" when it has none.
+func (x *exchange) param(name string) string {
+	for i, segment := range parameters(x.op.segments) {
+		if segment == name {
+			return x.params[i]
+		}
+	}
+	return ""
+}
+
 const maxRequestBytes = 8 << 20
 
 // ServeHTTP answers one request. The order is the platform's: authentication, rate limit, idempotency, work, journal,

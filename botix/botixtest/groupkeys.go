@@ -76,10 +76,10 @@ func (s *Server) showKey(k *groupKey) shownKey {
 	return shownKey{k.GroupKey, secret{form, k.secret}}
 }
 
-// keyOf finds the key that the path names.
+// keyOf finds the key that the path names, in the group that it names if it does.
 func (x *exchange) keyOf() (*groupKey, *Answer) {
-	k, ok := byName(x.account.keys, x.params[0], func(k *groupKey) string { return k.ID })
-	if !ok || k.owner.deleted {
+	k, ok := byName(x.account.keys, x.param("{key}"), func(k *groupKey) string { return k.ID })
+	if group := x.param("{group}"); !ok || k.owner.deleted || group != "" && group != k.GroupID {
 		return nil, refuse("NOT_FOUND", "there is no such key")
 	}
 	return k, nil

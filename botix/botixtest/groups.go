@@ -60,7 +60,7 @@ func (a *account) group(id string) (*group, bool) {
 
 // groupOf finds the group that the path names.
 func (x *exchange) groupOf() (*group, *Answer) {
-	g, ok := x.account.group(x.params[0])
+	g, ok := x.account.group(x.param("{group}"))
 	if !ok {
 		return nil, noGroup()
 	}

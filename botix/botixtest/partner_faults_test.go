@@ -72,7 +72,7 @@ func TestFaultsSpeakTheWordsOfTheTable(t *testing.T) {
 		p.srv.Script(botixtest.On("balanceGet").InTurn(botixtest.Status(500), botixtest.Status(500).AfterWork(), botixtest.WithoutLimitHeaders(),
 			botixtest.Gzip(), botixtest.Unharmed().With("X-RateLimit-Reset", "soon"), botixtest.Reply(500, nil, `{"error":1}`)))
 		ask := func() answer {
-			return p.client.as("").raw("GET balance/do", "", "Our-Authorization", "Bearer "+p.srv.PartnerKey())
+			return p.client.as("").raw("GET balance/do", "", "Our-Authorization", p.srv.PartnerKey())
 		}
 		for range 2 {
 			if got := ask(); !strings.Contains(got.text, `"their_code":"server_error"`) || got.status != 500 {

@@ -13,7 +13,7 @@ import (
 // foreign is a table in which nothing is called as by default.
 func foreign() botixtest.PartnerTable {
 	table := botixtest.DefaultPartnerTable()
-	table.Prefix = "/api/reseller/v3"
+	table.Prefix, table.Scheme = "/api/reseller/v3", botixtest.NoScheme
 	for id, route := range table.Routes {
 		method, path, _ := strings.Cut(route, " ")
 		if method == "PATCH" {
@@ -89,7 +89,7 @@ func TestEverythingCanBeCalledOtherwise(t *testing.T) {
 			t.Errorf("the header Authorization opens: %d %s", got.status, got.text)
 		}
 		bare := p.client.as("")
-		if got := bare.raw("POST groups/do", `{"name":"a"}`, "Our-Authorization", "Bearer "+p.srv.PartnerKey(), "Our-Idempotency-Key", "k"); got.status != 400 {
+		if got := bare.raw("POST groups/do", `{"name":"a"}`, "Our-Authorization", p.srv.PartnerKey(), "Our-Idempotency-Key", "k"); got.status != 400 {
 			t.Errorf("the field name is read: %d %s", got.status, got.text)
 		}
 		if got := bare.raw("POST groups/do", `{"their_name":"a"}`, "Our-Authorization", p.srv.PartnerKey(), "Idempotency-Key", "k"); got.status != 400 {
@@ -174,9 +174,49 @@ func TestAFieldCanBeRenamedInOneObject(t *testing.T) {
 	})
 }
 
+// The path of a key may name its group, and then finds it nowhere else.
+func TestThePathOfAKeyMayNameItsGroup(t *testing.T) {
+	table := botixtest.PartnerTable{Scheme: "ApiKey", Routes: map[string]string{
+		"keysGet": "GET groups/{group}/keys/{key}", "keysDelete": "POST keys/{key}/of/{group}/revoke",
+	}}
+	withPartner(t, botixtest.PartnerConfig{Table: table}, func(p *partner) {
+		account := p.srv.Partner(1)
+		a, b := account.AddGroup(botixtest.Group{Name: "a"}), account.AddGroup(botixtest.Group{Name: "b"})
+		key := account.AddKey(a, "bot")
+		ask := func(route string) int {
+			return p.client.as("").raw(route, "", "Authorization", "ApiKey "+p.srv.PartnerKey(), "Idempotency-Key", route).status
+		}
+		for route, want := range map[string]int{
+			"GET groups/" + a + "/keys/" + key:            200,
+			"GET groups/" + b + "/keys/" + key:            404,
+			"GET keys/" + key:                             404,
+			"POST keys/" + key + "/of/" + b + "/revoke":   404,
+			"GET groups/" + a + "/keys":                   200,
+			"PATCH keys/" + key:                           400, // no body
+			"GET groups/" + a + "/keys/" + key + "/other": 404,
+		} {
+			if got := ask(route); got != want {
+				t.Errorf("%s: %d, want %d", route, got, want)
+			}
+		}
+		if got := ask("POST keys/" + key + "/of/" + a + "/revoke"); got != 204 || len(account.LiveKeys(a, "bot")) != 0 {
+			t.Errorf("revoked: %d", got)
+		}
+		if e := account.AuditEvents(); len(e) != 1 || e[0].Action != "key.delete" {
+			t.Errorf("audit log %+v", e)
+		}
+		for _, header := range []string{"Bearer ", "", "ApiKey"} {
+			if got := p.client.as("").raw("GET balance", "", "Authorization", header+p.srv.PartnerKey()); got.status != 401 {
+				t.Errorf("%q opens: %d", header, got.status)
+			}
+		}
+		p.want(p.client.as("").raw("GET balance", "", "Authorization", "ApiKey "), 401, "MISSING_API_KEY")
+	})
+}
+
 // A path that is a word wins over one that is an id.
 func TestWordsWinOverIDs(t *testing.T) {
-	table := botixtest.PartnerTable{Prefix: "/p/", Routes: map[string]string{"groupsGet": "GET {id}"}}
+	table := botixtest.PartnerTable{Prefix: "/p/", Routes: map[string]string{"groupsGet": "GET {group}"}}
 	withPartner(t, botixtest.PartnerConfig{Table: table}, func(p *partner) {
 		p.base = "/p/"
 		id := p.create("groups", `{"name":"a"}`)
@@ -192,8 +232,11 @@ func TestTablesThatMakeNoSenseAreRefused(t *testing.T) {
 		"slash":                               {Prefix: "partner"},
 		"overlaps":                            {Prefix: "/public/v1"},
 		`no operation "groupCreate"`:          {Routes: map[string]string{"groupCreate": "POST groups"}},
-		"with 1 {id}":                         {Routes: map[string]string{"groupsGet": "GET groups"}},
+		`ids of "groups/{group}"`:             {Routes: map[string]string{"groupsGet": "GET groups"}},
+		`ids of "keys/{key}"`:                 {Routes: map[string]string{"keysGet": "GET projects/{project}/keys/{key}"}},
+		`ids of "projects/{project}/keys"`:    {Routes: map[string]string{"projectKeysList": "GET groups/{group}/keys"}},
 		"METHOD path":                         {Routes: map[string]string{"balanceGet": "balance"}},
+		"have one route":                      {Routes: map[string]string{"groupsGet": "GET x/{group}", "keysGet": "GET x/{key}"}},
 		"one route":                           {Routes: map[string]string{"balanceGet": "GET groups"}},
 		`no header "X-Key"`:                   {Headers: map[string]string{"X-Key": "Y-Key"}},
 		`both called "X-Request-Id"`:          {Headers: map[string]string{"idempotency-key": "x-request-id"}},

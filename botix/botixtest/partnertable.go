@@ -13,16 +13,20 @@ import (
 // as it is there.
 type PartnerTable struct {
 	Prefix  string            // of every path, such as "/partner/v1"
-	Routes  map[string]string // of operations: "METHOD path", below Prefix, with {id} where the default has it
-	Headers map[string]string // of requests and answers. If Authorization is renamed its value may be the bare key
+	Routes  map[string]string // of operations: "METHOD path", below Prefix. One of a key may name its {group} too
+	Headers map[string]string // of requests and answers
+	Scheme  string            // before the key in the header Authorization, default "Bearer"; [NoScheme] for the bare key
 	Fields  map[string]string // of bodies, answers and queries. "group.name" renames only that of a group, "name" any
 	Codes   map[string]string // of refusals
 }
 
+// NoScheme as the scheme of a [PartnerTable] means that the header holds the key and nothing else.
+const NoScheme = "none"
+
 // DefaultPartnerTable returns the table that holds unless [PartnerConfig.Table] says otherwise. The caller may change it.
 func DefaultPartnerTable() PartnerTable {
 	table := PartnerTable{
-		Prefix: "/partner/v1",
+		Prefix: "/partner/v1", Scheme: "Bearer",
 		Routes: map[string]string{}, Headers: map[string]string{}, Fields: map[string]string{}, Codes: map[string]string{},
 	}
 	for _, op := range partnerOperations {
@@ -90,6 +94,7 @@ var partnerCodes = []string{
 type spelling struct {
 	prefix     string // with a slash at the end
 	operations []operation
+	scheme     string
 	headers    map[string]string // only what is renamed, as are the maps below; canonical names
 	fields     map[string]string // "kind.field" → its name on the wire
 	ours       map[string]string // "kind.name on the wire" → field; "" for a name that means nothing any more
@@ -104,6 +109,9 @@ func (t PartnerTable) spell() (*spelling, error) {
 	}
 	if t.Prefix == "" {
 		s.prefix = "/partner/v1/"
+	}
+	if s.scheme = t.Scheme; s.scheme == "" {
+		s.scheme = "Bearer"
 	}
 	switch {
 	case !strings.HasPrefix(s.prefix, "/"):
@@ -127,12 +135,13 @@ func (s *spelling) spellRoutes(t PartnerTable) error {
 		if route, ok := t.Routes[op.id]; ok {
 			method, path, _ := strings.Cut(route, " ")
 			segments := strings.Split(strings.Trim(path, "/"), "/")
-			if method == "" || segments[0] == "" || slices.Contains(segments, "") || parameters(segments) != parameters(op.segments) {
-				return fmt.Errorf("the route of %s must be METHOD path, with %d {id}, not %q", op.id, parameters(op.segments), route)
+			if method == "" || slices.Contains(segments, "") || !sameParameters(op, segments) {
+				return fmt.Errorf("the route of %s must be METHOD path with the ids of %q, not %q", op.id,
+					strings.Join(op.segments, "/"), route)
 			}
 			op.method, op.segments = method, segments
 		}
-		key := op.method + " " + strings.Join(op.segments, "/")
+		key := op.method + " " + shape(op.segments)
 		if other := routes[key]; other != "" {
 			return fmt.Errorf("%s and %s have one route, %s", other, op.id, key)
 		}
@@ -143,18 +152,34 @@ func (s *spelling) spellRoutes(t PartnerTable) error {
 			return fmt.Errorf("there is no operation %q", id)
 		}
 	}
-	// A literal segment wins over {id}: the first match counts.
-	slices.SortStableFunc(s.operations, func(a, b operation) int { return parameters(a.segments) - parameters(b.segments) })
+	// A literal segment wins over an id: the first match counts.
+	slices.SortStableFunc(s.operations, func(a, b operation) int { return len(parameters(a.segments)) - len(parameters(b.segments)) })
 	return nil
 }
 
-func parameters(segments []string) (n int) {
-	for _, segment := range segments {
+func parameters(segments []string) []string {
+	return filter(segments, func(segment string) bool { return strings.HasPrefix(segment, "{") })
+}
+
+// sameParameters reports whether a path names what the operation needs. That of a key may say whose it is.
+func sameParameters(op *operation, segments []string) bool {
+	need, have := parameters(op.segments), parameters(segments)
+	if slices.Contains(need, "{key}") {
+		have = filter(have, func(name string) bool { return name != "{group}" })
+	}
+	slices.Sort(have)
+	return slices.Equal(need, have)
+}
+
+// shape is a path whose ids have no names.
+func shape(segments []string) string {
+	all := slices.Clone(segments)
+	for i, segment := range all {
 		if strings.HasPrefix(segment, "{") {
-			n++
+			all[i] = "{}"
 		}
 	}
-	return n
+	return strings.Join(all, "/")
 }
 
 func (s *spelling) spellHeaders(t PartnerTable) error {
