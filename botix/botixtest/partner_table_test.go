@@ -13,7 +13,7 @@ import (
 // foreign is a table in which nothing is called as by default.
 func foreign() botixtest.PartnerTable {
 	table := botixtest.DefaultPartnerTable()
-	table.Prefix, table.Scheme = "/api/reseller/v3", botixtest.NoScheme
+	table.Prefix = "/api/reseller/v3"
 	for id, route := range table.Routes {
 		method, path, _ := strings.Cut(route, " ")
 		if method == "PATCH" {
@@ -176,7 +176,7 @@ func TestAFieldCanBeRenamedInOneObject(t *testing.T) {
 
 // The path of a key may name its group, and then finds it nowhere else.
 func TestThePathOfAKeyMayNameItsGroup(t *testing.T) {
-	table := botixtest.PartnerTable{Scheme: "ApiKey", Routes: map[string]string{
+	table := botixtest.PartnerTable{Routes: map[string]string{
 		"keysGet": "GET groups/{group}/keys/{key}", "keysDelete": "POST keys/{key}/of/{group}/revoke",
 	}}
 	withPartner(t, botixtest.PartnerConfig{Table: table}, func(p *partner) {
@@ -184,7 +184,7 @@ func TestThePathOfAKeyMayNameItsGroup(t *testing.T) {
 		a, b := account.AddGroup(botixtest.Group{Name: "a"}), account.AddGroup(botixtest.Group{Name: "b"})
 		key := account.AddKey(a, "bot")
 		ask := func(route string) int {
-			return p.client.as("").raw(route, "", "Authorization", "ApiKey "+p.srv.PartnerKey(), "Idempotency-Key", route).status
+			return p.raw(route, "").status
 		}
 		for route, want := range map[string]int{
 			"GET groups/" + a + "/keys/" + key:            200,
@@ -205,13 +205,36 @@ func TestThePathOfAKeyMayNameItsGroup(t *testing.T) {
 		if e := account.AuditEvents(); len(e) != 1 || e[0].Action != "key.delete" {
 			t.Errorf("audit log %+v", e)
 		}
-		for _, header := range []string{"Bearer ", "", "ApiKey"} {
-			if got := p.client.as("").raw("GET balance", "", "Authorization", header+p.srv.PartnerKey()); got.status != 401 {
-				t.Errorf("%q opens: %d", header, got.status)
-			}
-		}
-		p.want(p.client.as("").raw("GET balance", "", "Authorization", "ApiKey "), 401, "MISSING_API_KEY")
 	})
+}
+
+func TestSchemesBeforeThePartnerKey(t *testing.T) {
+	renamed := map[string]string{"Authorization": "X-Api-Key"}
+	for _, test := range []struct {
+		table        botixtest.PartnerTable
+		header, want string // what opens
+	}{
+		{botixtest.PartnerTable{}, "Authorization", "Bearer "},
+		{botixtest.PartnerTable{Scheme: "ApiKey"}, "Authorization", "ApiKey "},
+		{botixtest.PartnerTable{Scheme: botixtest.NoScheme}, "Authorization", ""},
+		{botixtest.PartnerTable{Headers: renamed}, "X-Api-Key", ""},
+		{botixtest.PartnerTable{Headers: renamed, Scheme: "Bearer"}, "X-Api-Key", "Bearer "},
+	} {
+		withPartner(t, botixtest.PartnerConfig{Table: test.table}, func(p *partner) {
+			for _, scheme := range []string{"Bearer ", "ApiKey ", "", "Basic "} {
+				for _, header := range []string{"Authorization", "X-Api-Key"} {
+					status := 401
+					if scheme == test.want && header == test.header {
+						status = 200
+					}
+					if got := p.client.as("").raw("GET balance", "", header, scheme+p.srv.PartnerKey()); got.status != status {
+						t.Errorf("%+v: %s: %q answers %d, want %d", test.table, header, scheme, got.status, status)
+					}
+				}
+			}
+			p.want(p.client.as("").raw("GET balance", "", test.header, strings.TrimSpace(test.want)+" "), 401, "MISSING_API_KEY")
+		})
+	}
 }
 
 // A path that is a word wins over one that is an id.

@@ -15,7 +15,7 @@ type PartnerTable struct {
 	Prefix  string            // of every path, such as "/partner/v1"
 	Routes  map[string]string // of operations: "METHOD path", below Prefix. One of a key may name its {group} too
 	Headers map[string]string // of requests and answers
-	Scheme  string            // before the key in the header Authorization, default "Bearer"; [NoScheme] for the bare key
+	Scheme  string            // before the key. Default "Bearer", or [NoScheme] if Authorization is renamed
 	Fields  map[string]string // of bodies, answers and queries. "group.name" renames only that of a group, "name" any
 	Codes   map[string]string // of refusals
 }
@@ -26,7 +26,7 @@ const NoScheme = "none"
 // DefaultPartnerTable returns the table that holds unless [PartnerConfig.Table] says otherwise. The caller may change it.
 func DefaultPartnerTable() PartnerTable {
 	table := PartnerTable{
-		Prefix: "/partner/v1", Scheme: "Bearer",
+		Prefix: "/partner/v1",
 		Routes: map[string]string{}, Headers: map[string]string{}, Fields: map[string]string{}, Codes: map[string]string{},
 	}
 	for _, op := range partnerOperations {
@@ -110,9 +110,6 @@ func (t PartnerTable) spell() (*spelling, error) {
 	if t.Prefix == "" {
 		s.prefix = "/partner/v1/"
 	}
-	if s.scheme = t.Scheme; s.scheme == "" {
-		s.scheme = "Bearer"
-	}
 	switch {
 	case !strings.HasPrefix(s.prefix, "/"):
 		return nil, fmt.Errorf("the prefix %q of the partner table does not begin with a slash", t.Prefix)
@@ -123,6 +120,14 @@ func (t PartnerTable) spell() (*spelling, error) {
 		if err := step(t); err != nil {
 			return nil, fmt.Errorf("the partner table: %w", err)
 		}
+	}
+	switch _, renamed := s.headers["Authorization"]; {
+	case t.Scheme != "":
+		s.scheme = t.Scheme
+	case renamed:
+		s.scheme = NoScheme
+	default:
+		s.scheme = "Bearer"
 	}
 	return s, nil
 }
