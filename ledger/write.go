@@ -70,7 +70,6 @@ func (d *Drive) begin(ctx context.Context, tx store.Tx) (row store.Operation, a 
 	}
 	lease := d.nextLease(now)
 	if d.isNew {
-		event.From, event.What = "", string(CauseRecorded)
 		row.Lease = lease
 		if err = tx.Insert(ctx, &row); errors.Is(err, store.ErrExists) {
 			err = d.taken(ctx, tx)
@@ -85,7 +84,9 @@ func (d *Drive) begin(ctx context.Context, tx store.Tx) (row store.Operation, a 
 	if err == nil {
 		err = tx.InsertAttempt(ctx, &a)
 	}
-	if err == nil && event.From != event.To { // going on from pending is told by the attempt itself
+	// What a row tells has no event: that it was recorded, and an attempt that
+	// goes on from pending.
+	if err == nil && !d.isNew && event.From != event.To {
 		err = tx.Append(ctx, &event)
 	}
 	return row, a, err

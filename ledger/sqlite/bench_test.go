@@ -51,10 +51,7 @@ func beginUnit(op *store.Operation, a *store.Attempt) func(store.Tx) error {
 		if err := tx.Insert(ctx, op); err != nil {
 			return err
 		}
-		if err := tx.InsertAttempt(ctx, a); err != nil {
-			return err
-		}
-		return tx.Append(ctx, &store.Event{OperationID: op.ID, At: op.CreatedAt, To: "pending", What: "begun", Attempt: 1})
+		return tx.InsertAttempt(ctx, a)
 	}
 }
 
@@ -82,15 +79,15 @@ func finishUnit(op *store.Operation, a *store.Attempt) func(store.Tx) error {
 
 // contender is something that makes operations durable.
 type contender interface {
-	write(unit func(store.Tx) error) error
+	write(ctx context.Context, unit func(store.Tx) error) error
 	close() error
 }
 
 // ours is the store.
 type ours struct{ *database }
 
-func (o ours) write(unit func(store.Tx) error) error { return o.Write(context.Background(), unit) }
-func (o ours) close() error                          { return o.Close() }
+func (o ours) write(ctx context.Context, unit func(store.Tx) error) error { return o.Write(ctx, unit) }
+func (o ours) close() error                                               { return o.Close() }
 
 // naive is the same rows and statements in one transaction each, on one
 // connection of database/sql, without this package's writer.
@@ -116,8 +113,8 @@ func openNaive(path string) (*naive, error) {
 	return &naive{db}, nil
 }
 
-func (n *naive) write(unit func(store.Tx) error) error {
-	t, err := n.db.BeginTx(context.Background(), nil)
+func (n *naive) write(ctx context.Context, unit func(store.Tx) error) error {
+	t, err := n.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -173,7 +170,7 @@ func (l *logFile) run() {
 }
 
 // write logs what the unit would have written.
-func (l *logFile) write(unit func(store.Tx) error) error {
+func (l *logFile) write(_ context.Context, unit func(store.Tx) error) error {
 	var j jsonTx
 	if err := unit(&j); err != nil {
 		return err
@@ -214,13 +211,16 @@ type run struct {
 
 var benchNumber atomic.Int64
 
-// measure has callers write operations for a while.
+// measure has callers write operations for a while. As in a call, a begin can be
+// cancelled and an outcome cannot.
 func measure(b *testing.B, c contender, callers int, d time.Duration) run {
 	b.Helper()
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var all []time.Duration
 	failed := false
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
 	cpu, begin := cpuTime(), time.Now()
 	for range callers {
 		wg.Go(func() {
@@ -229,9 +229,9 @@ func measure(b *testing.B, c contender, callers int, d time.Duration) run {
 			for err == nil && time.Since(begin) < d {
 				op, a := benchOperation(benchNumber.Add(1))
 				t := time.Now()
-				if err = c.write(beginUnit(op, a)); err == nil {
+				if err = c.write(ctx, beginUnit(op, a)); err == nil {
 					mine = append(mine, time.Since(t))
-					err = c.write(finishUnit(op, a))
+					err = c.write(context.Background(), finishUnit(op, a))
 				}
 			}
 			mu.Lock()

@@ -96,7 +96,7 @@ func lost(t *testing.T, fs *faultvfs.FS, files map[string][]byte, before map[str
 			t.Fatal(err)
 		}
 		found[id] = status
-		if want := map[string]int{"pending": 1, "succeeded": 2}[status]; events != want || attempts != 1 || ended != want-1 {
+		if want := map[string]int{"pending": 0, "succeeded": 1}[status]; events != want || attempts != 1 || ended != want {
 			t.Errorf("operation %s is %s with %d events, %d attempts, %d ended: half a unit", id, status, events, attempts, ended)
 		}
 	}

@@ -182,7 +182,7 @@ func helpWrite(args []string) error {
 		go func() {
 			for {
 				op := ownOperation()
-				if err := s.Write(ctx, beginUnit(op, storetest.NewAttempt(op, 1))); err != nil {
+				if err := s.Write(ctx, wholeUnit(op)); err != nil {
 					failures <- err
 					return
 				}
@@ -222,7 +222,7 @@ func helpShare(args []string) error {
 			var err error
 			for err == nil && time.Since(begin) < d {
 				op := ownOperation()
-				if err = s.Write(ctx, beginUnit(op, storetest.NewAttempt(op, 1))); err == nil {
+				if err = s.Write(ctx, wholeUnit(op)); err == nil {
 					n++
 				}
 			}
@@ -235,4 +235,15 @@ func helpShare(args []string) error {
 	wg.Wait()
 	fmt.Println(total, s.(*database).writer.commits.Load())
 	return errors.Join(failed, s.Close())
+}
+
+// wholeUnit writes to every table.
+func wholeUnit(op *store.Operation) func(store.Tx) error {
+	begin := beginUnit(op, storetest.NewAttempt(op, 1))
+	return func(tx store.Tx) error {
+		if err := begin(tx); err != nil {
+			return err
+		}
+		return tx.Append(context.Background(), &store.Event{OperationID: op.ID, At: op.CreatedAt, To: op.Status, What: "recorded", Attempt: 1})
+	}
 }

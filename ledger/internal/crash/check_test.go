@@ -176,12 +176,15 @@ func (r *row) agrees(operation string, calls []botixtest.Call, effects []botixte
 	return p
 }
 
-// chain checks that the history leads to where the row stands, by changes that
-// the table allows.
+// chain checks that the history leads from pending, as which every operation
+// begins, to where the row stands, by changes that the table allows.
 func (r *row) chain() problems {
 	var p problems
-	at := ""
-	for _, e := range r.History {
+	at := string(ledger.StatusPending)
+	for i, e := range r.History {
+		if i == 0 && e.From == "" { // one that was recorded first and begun later says so
+			at = ""
+		}
 		p.that(e.From == at, "history: from %q after %q", e.From, at)
 		allowed := slices.ContainsFunc(ledger.Transitions(), func(t ledger.Transition) bool {
 			return string(t.From) == e.From && string(t.To) == e.To && string(t.Cause) == e.What

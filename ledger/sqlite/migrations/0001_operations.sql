@@ -24,10 +24,10 @@ CREATE TABLE ledger_operations (
     steps             INTEGER NOT NULL CHECK (steps >= 0),  -- that a workflow has; 0 of a call
 
     -- The intent. Never NULL and never blank: either would slip past UNIQUE.
-    namespace         TEXT    NOT NULL CHECK (trim(namespace) <> ''),
-    customer          TEXT    NOT NULL CHECK (trim(customer) <> ''),
-    action            TEXT    NOT NULL CHECK (trim(action) <> ''),
-    version           TEXT    NOT NULL CHECK (trim(version) <> ''),
+    namespace         TEXT    NOT NULL CHECK (namespace >= '!' OR trim(namespace) <> ''),
+    customer          TEXT    NOT NULL CHECK (customer >= '!' OR trim(customer) <> ''),
+    action            TEXT    NOT NULL CHECK (action >= '!' OR trim(action) <> ''),
+    version           TEXT    NOT NULL CHECK (version >= '!' OR trim(version) <> ''),
 
     -- The request, fixed for ever; but for the credential, which may change
     -- before the first send, and the body, which goes when it is done with.
@@ -50,7 +50,7 @@ CREATE TABLE ledger_operations (
     blocked_by        TEXT    CHECK (blocked_by <> ''),
     supersedes        TEXT    REFERENCES ledger_operations (id),
 
-    possibly_sent     INTEGER NOT NULL CHECK (possibly_sent IN (0, 1)),
+    possibly_sent     INTEGER NOT NULL CHECK (possibly_sent = 0 OR possibly_sent = 1),
     attempt_count     INTEGER NOT NULL CHECK (attempt_count >= 0),
     first_sent_at_ms  INTEGER NOT NULL CHECK (first_sent_at_ms >= 0),
     not_before_ms     INTEGER NOT NULL CHECK (not_before_ms >= 0),
@@ -59,7 +59,7 @@ CREATE TABLE ledger_operations (
     request_id        TEXT    NOT NULL,
     target_kind       TEXT    NOT NULL,
     target_id         TEXT    NOT NULL,
-    target_owned      INTEGER NOT NULL CHECK (target_owned IN (0, 1)),
+    target_owned      INTEGER NOT NULL CHECK (target_owned = 0 OR target_owned = 1),
     result            BLOB,
     error_code        TEXT    NOT NULL,
     error_message     TEXT    NOT NULL,
@@ -70,11 +70,9 @@ CREATE TABLE ledger_operations (
     lease_token       INTEGER NOT NULL CHECK (lease_token >= 0),
     locked_until_ms   INTEGER NOT NULL CHECK (locked_until_ms >= 0),
 
-    CHECK (CASE kind
-        WHEN 'call' THEN api <> '' AND origin <> '' AND method IS NOT NULL AND method <> '' AND path IS NOT NULL AND path <> ''
-            AND idempotency_key IS NOT NULL AND trim(idempotency_key) <> ''
-        ELSE idempotency_key IS NULL AND method IS NULL AND path IS NULL
-        END),
+    CHECK (kind <> 'call' OR (api <> '' AND origin <> '' AND method IS NOT NULL AND method <> '' AND path IS NOT NULL AND path <> ''
+        AND idempotency_key IS NOT NULL AND (idempotency_key >= '!' OR trim(idempotency_key) <> ''))),
+    CHECK (kind = 'call' OR (idempotency_key IS NULL AND method IS NULL AND path IS NULL)),
     CHECK (target_owned = 0 OR (target_kind <> '' AND target_id <> '')),
     CHECK (lease_owner <> '' OR locked_until_ms = 0)
 ) STRICT;
@@ -113,10 +111,10 @@ CREATE TABLE ledger_attempts (
     response_bytes   INTEGER NOT NULL DEFAULT 0,
     duration_us      INTEGER NOT NULL DEFAULT 0,
     request_id       TEXT    NOT NULL DEFAULT '',
-    replayed         INTEGER NOT NULL DEFAULT 0 CHECK (replayed IN (0, 1)),
+    replayed         INTEGER NOT NULL DEFAULT 0 CHECK (replayed = 0 OR replayed = 1),
     outcome          TEXT    NOT NULL DEFAULT '',                        -- '' while it is open
     rule             TEXT    NOT NULL DEFAULT '',
-    unresolved       INTEGER NOT NULL CHECK (unresolved IN (0, 1)),
+    unresolved       INTEGER NOT NULL CHECK (unresolved = 0 OR unresolved = 1),
     evidence         TEXT    NOT NULL DEFAULT '',
     rate_limit       INTEGER NOT NULL DEFAULT -1,                        -- -1: not said; likewise below
     rate_remaining   INTEGER NOT NULL DEFAULT -1,
@@ -125,7 +123,7 @@ CREATE TABLE ledger_attempts (
     error_code       TEXT    NOT NULL DEFAULT '',
     error_message    TEXT    NOT NULL DEFAULT '',
     PRIMARY KEY (operation_id, number),
-    CHECK ((ended_at_ms = 0) = (outcome = ''))
+    CHECK ((ended_at_ms = 0 AND outcome = '') OR (ended_at_ms <> 0 AND outcome <> ''))
 ) STRICT, WITHOUT ROWID;
 
 -- One row for each change of an operation.
