@@ -18,8 +18,9 @@ import (
 var growTo = flag.Int("rows", 20_000, "how many operations BenchmarkGrowth fills a ledger with; 1000000 takes minutes")
 
 // BenchmarkGrowth compares a ledger with many rows to one with 10,000: what an
-// operation costs, in batches so that it is not the disk that is measured, and
-// what finding one by its key costs. Once with keys that grow with time, as
+// operation costs, in batches so that it is not the disk that is measured, what
+// finding one by its key costs, and what lists cost that find nothing and so read
+// everything. Once with keys that grow with time, as
 // those that the ledger makes, and once with a caller's random ones.
 func BenchmarkGrowth(b *testing.B) {
 	b.Run("ordered keys", func(b *testing.B) { growth(b, func(string) string { return "" }) })
@@ -86,6 +87,21 @@ func growth(b *testing.B, keyOf func(id string) string) {
 		}
 		return time.Since(begin) / n
 	}
+	list := func(f store.Filter) float64 {
+		f.Namespace, f.Limit = "shop-prod", 51
+		cpu := cpuTime()
+		err := s.Read(b.Context(), func(tx store.Tx) error {
+			ops, err := tx.List(b.Context(), &f)
+			if len(ops) > 0 {
+				b.Errorf("%+v finds something", f)
+			}
+			return err
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		return float64((cpuTime() - cpu).Microseconds()) / 1000
+	}
 	median := func(f func() time.Duration) float64 {
 		var all []time.Duration
 		for range 7 {
@@ -105,6 +121,9 @@ func growth(b *testing.B, keyOf func(id string) string) {
 		b.ReportMetric(costMany/costFew, "x-cost")
 		b.ReportMetric(findMany, "µs/look-up")
 		b.ReportMetric(findMany/findFew, "x-look-up")
+		b.ReportMetric(list(store.Filter{Customer: "nobody"}), "cpu-ms/list-by-customer")
+		b.ReportMetric(list(store.Filter{Path: "/none/*"}), "cpu-ms/list-by-path")
+		b.ReportMetric(list(store.Filter{RequestID: "none"}), "cpu-ms/list-by-request")
 	}
 	if info, err := os.Stat(path); err == nil {
 		b.ReportMetric(float64(info.Size())/float64(rows), "bytes/operation")

@@ -31,6 +31,10 @@ type kept struct {
 	out  []any
 }
 
+// maxStatements is how many statements a connection keeps prepared. All but the
+// lists, which are made of conditions, are fewer.
+const maxStatements = 64
+
 func keep(conn driver.Conn) *kept { return &kept{conn: conn, stmts: make(map[string]driver.Stmt)} }
 
 func (k *kept) close() error {
@@ -49,6 +53,9 @@ func (k *kept) forget() {
 func (k *kept) stmt(query string) (driver.Stmt, error) {
 	if stmt := k.stmts[query]; stmt != nil {
 		return stmt, nil
+	}
+	if len(k.stmts) >= maxStatements {
+		k.forget()
 	}
 	stmt, err := k.conn.(driver.ConnPrepareContext).PrepareContext(context.Background(), query)
 	if err != nil {

@@ -120,6 +120,9 @@ type Tx interface {
 	// Alike returns the operations with a fingerprint that may have had an effect
 	// and are not final, in the order begun.
 	Alike(ctx context.Context, fingerprint string) ([]Operation, error)
+	// List returns the operations that a filter matches, the newest first. It
+	// returns ErrNotFound if there is no operation f.Before.
+	List(ctx context.Context, f *Filter) ([]Operation, error)
 
 	// Insert adds an operation, or returns ErrExists and changes nothing.
 	Insert(ctx context.Context, op *Operation) error
@@ -152,6 +155,26 @@ type Tx interface {
 
 // Intent is what the business wants once.
 type Intent struct{ Namespace, Customer, Action, Version string }
+
+// Filter says which operations a list has: those that match every field that is
+// set.
+type Filter struct {
+	Namespace string // required
+
+	ID, ParentID              string
+	Customer, Action, Version string
+	API, Key                  string
+	Path                      string // in which * stands for any characters, also none
+	Statuses                  []string
+	From, Until               int64 // CreatedAt is not before From, and before Until
+	// RequestID, Answer: one attempt had this request id, and an answer with a
+	// status of this class: 4 for 400 to 499.
+	RequestID string
+	Answer    int
+
+	Before string // id of an operation: only those that come after it in the list
+	Limit  int    // required: how many at most
+}
 
 // Lease is a time-limited right to drive an operation.
 type Lease struct {

@@ -24,6 +24,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"leases", leaseCases},
 		{"units", unitCases},
 		{"work", workCases},
+		{"lists", listCases},
 		{"within", withinCases},
 	} {
 		t.Run(group.name, func(t *testing.T) {
