@@ -2,12 +2,9 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -76,131 +73,6 @@ func finishUnit(op *store.Operation, a *store.Attempt) func(store.Tx) error {
 		return tx.Append(ctx, &store.Event{OperationID: op.ID, At: now, From: "pending", To: "succeeded", What: "succeeded", Attempt: 1})
 	}
 }
-
-// contender is something that makes operations durable.
-type contender interface {
-	write(ctx context.Context, unit func(store.Tx) error) error
-	close() error
-}
-
-// ours is the store.
-type ours struct{ *database }
-
-func (o ours) write(ctx context.Context, unit func(store.Tx) error) error { return o.Write(ctx, unit) }
-func (o ours) close() error                                               { return o.Close() }
-
-// naive is the same rows and statements in one transaction each, on one
-// connection of database/sql, without this package's writer.
-type naive struct{ db *sql.DB }
-
-func openNaive(path string) (*naive, error) {
-	if _, err := preparePlace(path, anyFileSystem); err != nil {
-		return nil, err
-	}
-	w, err := openWriter(context.Background(), path, newConfig(nil))
-	if err != nil {
-		return nil, err
-	}
-	if err := w.disconnect(); err != nil {
-		return nil, err
-	}
-	c, err := connect(path, "", lending)
-	if err != nil {
-		return nil, err
-	}
-	db := sql.OpenDB(c)
-	db.SetMaxOpenConns(1)
-	return &naive{db}, nil
-}
-
-func (n *naive) write(ctx context.Context, unit func(store.Tx) error) error {
-	t, err := n.db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	if err := unit(&tx{session: lent{t}}); err != nil {
-		_ = t.Rollback() // the unit's error is the one to see
-		return err
-	}
-	return t.Commit()
-}
-
-func (n *naive) close() error { return n.db.Close() }
-
-// logFile is no database: units are JSON lines in one file, with a sync for all
-// that wait. It is as fast as durable units of 64 callers can be.
-type logFile struct {
-	file  *os.File
-	lines chan logLine
-	ended chan struct{}
-}
-
-type logLine struct {
-	text []byte
-	done chan error
-}
-
-func openLog(path string) (*logFile, error) {
-	f, err := os.Create(path)
-	if err != nil {
-		return nil, err
-	}
-	l := &logFile{f, make(chan logLine, 1024), make(chan struct{})}
-	go l.run()
-	return l, nil
-}
-
-func (l *logFile) run() {
-	defer close(l.ended)
-	for line := range l.lines {
-		runtime.Gosched()
-		batch, text := []logLine{line}, line.text
-		for len(l.lines) > 0 && len(batch) < maxBatch {
-			line := <-l.lines
-			batch, text = append(batch, line), append(text, line.text...)
-		}
-		_, err := l.file.Write(text)
-		if err == nil {
-			err = syncFile(l.file)
-		}
-		for _, line := range batch {
-			line.done <- err
-		}
-	}
-}
-
-// write logs what the unit would have written.
-func (l *logFile) write(_ context.Context, unit func(store.Tx) error) error {
-	var j jsonTx
-	if err := unit(&j); err != nil {
-		return err
-	}
-	line := logLine{j.text, make(chan error, 1)}
-	l.lines <- line
-	return <-line.done
-}
-
-func (l *logFile) close() error { close(l.lines); <-l.ended; return l.file.Close() }
-
-// jsonTx turns writes into lines.
-type jsonTx struct {
-	store.Tx
-	text []byte
-}
-
-func (j *jsonTx) add(v any) error {
-	line, err := json.Marshal(v)
-	j.text = append(append(j.text, line...), '\n')
-	return err
-}
-
-func (j *jsonTx) Insert(_ context.Context, op *store.Operation) error { return j.add(op) }
-func (j *jsonTx) Update(_ context.Context, op *store.Operation, _ store.Lease) error {
-	return j.add(op)
-}
-func (j *jsonTx) InsertAttempt(_ context.Context, a *store.Attempt) error { return j.add(a) }
-func (j *jsonTx) FinishAttempt(_ context.Context, a *store.Attempt) error { return j.add(a) }
-func (j *jsonTx) Append(_ context.Context, e *store.Event) error          { return j.add(e) }
 
 // run is one measurement.
 type run struct {
@@ -298,7 +170,7 @@ const slice = 250 * time.Millisecond
 
 // contest runs the contenders one after the other in every round, each on files
 // of its own that live as long as the benchmark.
-func contest(b *testing.B, callers int, round func(m medians, probe float64, ours, naive, log run)) {
+func contest(b *testing.B, callers int, round func(m medians, probe float64, ours, naive, bare, log run)) {
 	setProcess()
 	dir := b.TempDir()
 	s, err := OpenStore(b.Context(), filepath.Join(dir, "ours.db"))
@@ -309,22 +181,26 @@ func contest(b *testing.B, callers int, round func(m medians, probe float64, our
 	if err != nil {
 		b.Fatal(err)
 	}
+	r, err := openBare(b.Context(), filepath.Join(dir, "bare.db"))
+	if err != nil {
+		b.Fatal(err)
+	}
 	l, err := openLog(filepath.Join(dir, "log"))
 	if err != nil {
 		b.Fatal(err)
 	}
-	contenders := []contender{ours{s.(*database)}, n, l}
+	contenders := []contender{ours{s.(*database)}, n, r, l}
 	for _, c := range contenders { // statements prepared, files grown
 		measure(b, c, callers, slice/4)
 	}
 	m := medians{}
 	for b.Loop() {
 		before := probe(b, dir, slice/2)
-		var runs [3]run
+		var runs [4]run
 		for i, c := range contenders {
 			runs[i] = measure(b, c, callers, slice)
 		}
-		round(m, (before+probe(b, dir, slice/2))/2, runs[0], runs[1], runs[2])
+		round(m, (before+probe(b, dir, slice/2))/2, runs[0], runs[1], runs[2], runs[3])
 	}
 	m.report(b)
 	for _, c := range contenders {
@@ -335,21 +211,23 @@ func contest(b *testing.B, callers int, round func(m medians, probe float64, our
 }
 
 func BenchmarkOneCaller(b *testing.B) {
-	contest(b, 1, func(m medians, probe float64, ours, naive, _ run) {
+	contest(b, 1, func(m medians, probe float64, ours, naive, bare, _ run) {
 		m.add("operations/s", ours.rate)
 		m.add("operations/sync", ours.rate/probe)
 		m.add("x-naive", ours.rate/naive.rate)
 		m.add("cpu-µs/operation", ours.cpu)
+		m.add("x-bare-cpu", ours.cpu/bare.cpu)
 	})
 }
 
 func BenchmarkManyCallers(b *testing.B) {
-	contest(b, 64, func(m medians, probe float64, ours, naive, log run) {
+	contest(b, 64, func(m medians, probe float64, ours, naive, bare, log run) {
 		m.add("operations/s", ours.rate)
 		m.add("operations/sync", ours.rate/probe)
 		m.add("x-naive", ours.rate/naive.rate)
 		m.add("x-log-file", ours.rate/log.rate)
 		m.add("cpu-µs/operation", ours.cpu)
+		m.add("x-bare-cpu", ours.cpu/bare.cpu)
 		m.add("first-p99/p50", ours.quantile(0.99)/ours.quantile(0.50))
 	})
 }
