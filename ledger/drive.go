@@ -24,6 +24,7 @@ type Draft struct {
 	Payload                 Payload
 	Significance            Significance
 	Driver                  Driver
+	Keeping                 Keeping // what it leaves open is as the ledger says
 
 	// Retention is how long the server remembers the key, less a margin; 0
 	// where it honours none.
@@ -39,6 +40,9 @@ type Drive struct {
 
 	isNew    bool // not in the ledger yet
 	op       store.Operation
+	keeping  Keeping
+	result   []byte // in clear, of an operation that has succeeded before
+	body     []byte // in clear, of one that goes on; nil where it is new or none is kept
 	attempts []store.Attempt
 }
 
@@ -51,8 +55,9 @@ type Drive struct {
 //     told so. The wait ends with ctx only. When the other stops without an end,
 //     Open takes over.
 //   - It has ended otherwise, or is a person's: a *[StandingError].
+//   - What is kept of it is sealed and does not open: a *[SealError].
 func (l *Ledger) Open(ctx context.Context, draft *Draft) (*Drive, error) {
-	d := &Drive{ledger: l, draft: draft, leave: func() {}}
+	d := &Drive{ledger: l, draft: draft, leave: func() {}, keeping: draft.Keeping.Or(l.keeping)}
 	if err := d.prepare(); err != nil {
 		return nil, err
 	}
@@ -97,10 +102,8 @@ func (d *Drive) prepare() error {
 		Fingerprint: string(fingerprint), Method: draft.Payload.Method, Path: draft.Payload.Path,
 		Driver: string(draft.Driver), CreatedAt: now, UpdatedAt: now,
 	}
-	if l.bodies == KeepUntilFinal {
-		d.op.Body = draft.Payload.Body
-	}
-	return nil
+	d.op.Body, err = d.keepBody()
+	return err
 }
 
 // enter makes this the only drive of the intent in the process.
@@ -189,7 +192,8 @@ func (d *Drive) admit() error {
 	if d.isNew {
 		return nil
 	}
-	was := Payload{Method: d.op.Method, Path: d.op.Path, Body: d.op.Body}
+	body, sealed := d.ledger.unseal(&d.op, fieldBody, d.op.Body)
+	was := Payload{Method: d.op.Method, Path: d.op.Path, Body: body}
 	if err := Fingerprint(d.op.Fingerprint).Compare(d.op.ID, was, d.draft.Payload, d.draft.Significance); err != nil {
 		return err
 	}
@@ -198,13 +202,16 @@ func (d *Drive) admit() error {
 		d.op.Status == string(StatusReconciling) && d.op.NextStep == string(NextPerson):
 		return d.Standing()
 	case d.op.Status == string(StatusSucceeded):
-		return nil
+		var err error
+		d.result, err = d.ledger.unseal(&d.op, fieldResult, d.op.Result)
+		return err
 	case d.op.Origin != d.draft.Origin:
 		return &GuardError{d.op.ID, "it was begun at another server: " + d.op.Origin}
 	case d.op.PossiblySent && d.op.Credential != d.draft.Credential:
 		return &GuardError{d.op.ID, "it may have been sent under another API key, and keys are remembered for each API key apart"}
 	}
-	return nil
+	d.body = body
+	return sealed
 }
 
 // Standing is the error that says how the operation stands.
@@ -215,13 +222,20 @@ func (d *Drive) Standing() error {
 	}
 }
 
-// Operation returns the operation as this drive knows it.
-func (d *Drive) Operation() *Operation { return operation(&d.op) }
+// Operation returns the operation as this drive knows it; its body is in clear
+// also where it is kept sealed.
+func (d *Drive) Operation() *Operation {
+	op := operation(&d.op)
+	if op.BodyKey != "" {
+		op.Body = d.body
+	}
+	return op
+}
 
 // Repeat reports whether the operation has succeeded before, and with what
 // result; it is nil where none was kept.
 func (d *Drive) Repeat() (result []byte, ok bool) {
-	return d.op.Result, d.op.Status == string(StatusSucceeded)
+	return d.result, d.op.Status == string(StatusSucceeded)
 }
 
 // Attempts returns what earlier drives recorded. An attempt that never ended, as

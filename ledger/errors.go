@@ -23,7 +23,7 @@ var (
 	// found out was still recorded if it was a success.
 	ErrLeaseLost = store.ErrLeaseLost
 	// ErrResultNotKept: the operation has succeeded, and its result was not
-	// kept: it showed a secret, or the ledger keeps ids only ([KeepResults]).
+	// kept: it showed a secret, only ids are kept ([ResultIDs]), or it was erased.
 	ErrResultNotKept = errors.New("the operation has succeeded before; its result was not kept")
 	// ErrForeignTx: a transaction that is not of the ledger's own database.
 	ErrForeignTx = store.ErrForeignTx

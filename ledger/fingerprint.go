@@ -219,7 +219,7 @@ type MismatchError struct {
 	OperationID string // of the operation that has the intent or key
 	Fields      []Difference
 	More        bool // beyond 20 fields of the body
-	Erased      bool // the earlier body is gone, so its fields cannot be compared
+	Erased      bool // the earlier body is gone or does not open, so its fields cannot be compared
 }
 
 func (e *MismatchError) Error() string {
@@ -236,7 +236,7 @@ func (e *MismatchError) Error() string {
 		b.WriteString(" and more")
 	}
 	if e.Erased {
-		b.WriteString("; its body was erased, so fields of the body cannot be named")
+		b.WriteString("; its body is not kept, so fields of the body cannot be named")
 	}
 	return b.String()
 }

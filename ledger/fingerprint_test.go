@@ -211,7 +211,7 @@ func TestCompareWithAnErasedBody(t *testing.T) {
 	}
 	for name, is := range map[string]ledger.Payload{"another body": post(`{"amount":"20"}`), "no body": post("")} {
 		mismatch, ok := errors.AsType[*ledger.MismatchError](f.Compare("op-1", was, is, topUp))
-		if !ok || !mismatch.Erased || len(mismatch.Fields) > 0 || !strings.Contains(mismatch.Error(), "was erased") {
+		if !ok || !mismatch.Erased || len(mismatch.Fields) > 0 || !strings.Contains(mismatch.Error(), "is not kept") {
 			t.Errorf("Compare with %s = %v; want a mismatch that tells of the erased body", name, mismatch)
 		}
 	}

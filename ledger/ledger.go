@@ -21,8 +21,9 @@ type Ledger struct {
 	owner     string // of leases: host, process and a random part
 	lease     time.Duration
 	busy      InProgress
-	bodies    Bodies
-	results   Results
+	keeping   Keeping
+	seals     *seals     // nil: nothing can be sealed or opened
+	source    BodySource // nil: bodies that are not kept are their callers'
 
 	keeper keeper
 
@@ -72,40 +73,15 @@ func WhenInProgress(p InProgress) Option {
 	return func(l *Ledger) error { l.busy = p; return nil }
 }
 
-// Bodies says how long the exact bytes of requests are kept.
-type Bodies uint8
-
-const (
-	// KeepUntilFinal keeps them until the operation is final, then overwrites
-	// them; the fingerprint stays. The default.
-	KeepUntilFinal Bodies = iota
-	// KeepNone never stores them: only the caller can repeat its operation.
-	KeepNone
-)
-
-// KeepBodies sets how long requests are kept.
-func KeepBodies(b Bodies) Option { return func(l *Ledger) error { l.bodies = b; return nil } }
-
-// Results says what is kept of answers to succeeded operations.
-type Results uint8
-
-const (
-	// KeepFull keeps the answer, minus declared secrets, so that a repeat of
-	// the intent is answered from the ledger. The default.
-	KeepFull Results = iota
-	// KeepIDs keeps the request id and the target id only.
-	KeepIDs
-)
-
-// KeepResults sets what is kept of answers.
-func KeepResults(r Results) Option { return func(l *Ledger) error { l.results = r; return nil } }
-
 const defaultLease = 15 * time.Second
 
 // New makes a ledger over a store. Programs call Open of a driver package, such
 // as ledger/sqlite, which calls it. It closes s when it fails.
 func New(s store.Store, opts ...Option) (*Ledger, error) {
-	l := &Ledger{store: s, lease: defaultLease, flights: make(map[store.Intent]*flight)}
+	l := &Ledger{
+		store: s, lease: defaultLease, keeping: Keeping{BodyUntilFinal, ResultFull},
+		flights: make(map[store.Intent]*flight),
+	}
 	err := l.setUp(opts)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("ledger: %w", err), s.Close())
@@ -121,6 +97,9 @@ func (l *Ledger) setUp(opts []Option) error {
 	}
 	if l.namespace == "" {
 		return errors.New("a namespace is required: it tells this program's operations from others' (ledger.Namespace)")
+	}
+	if err := l.CheckKeeping(l.keeping); err != nil {
+		return err
 	}
 	owner, err := newOwner()
 	l.owner = owner

@@ -13,9 +13,11 @@ type Operation struct {
 	ID       string // UUIDv7
 	ParentID string // of a step: its workflow
 	Kind     Kind
-	Steps    int    // that a workflow has; 0 of a call
-	Intent   Intent // zero for a call that named none
-	Driver   Driver
+	Steps    int // that a workflow has; 0 of a call
+
+	Namespace string
+	Intent    Intent // zero for a call that named none
+	Driver    Driver
 
 	API         string // "botix"
 	Origin      string // scheme, host and port it is sent to
@@ -24,7 +26,8 @@ type Operation struct {
 	Fingerprint string
 	Method      string
 	Path        string
-	Body        []byte // the exact bytes; nil once final, or where none are kept
+	Body        []byte // the exact bytes; nil once final, or where none are kept in clear: see [Ledger.Body]
+	BodyKey     string // the id of the key that the body is sealed under; "" where it is not
 
 	Status    Status
 	Next      NextStep
@@ -40,13 +43,16 @@ type Operation struct {
 	RequestID    string // the server's name for the last exchange
 	TargetKind   string // what came of it: "message",
 	TargetID     string // and its id
-	Result       []byte // the answer of a success, minus declared secrets
+	Result       []byte // the answer of a success; nil where none is kept in clear: see [Ledger.Result]
+	ResultKey    string // the id of the key that the result is sealed under; "" where it is not
 	ErrorCode    string
 	ErrorMessage string
 
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 	LockedUntil time.Time // the lease of whoever drives it; zero when nobody does
+
+	storedBody, storedResult []byte // sealed or in clear
 }
 
 // noCustomer stands for the customer of a call without an intent.
@@ -56,14 +62,20 @@ func operation(r *store.Operation) *Operation {
 	op := &Operation{
 		ID: r.ID, ParentID: r.ParentID, Kind: Kind(r.Kind), Steps: r.Steps, Driver: Driver(r.Driver),
 		API: r.API, Origin: r.Origin, Credential: r.Credential, Key: r.Key,
-		Fingerprint: r.Fingerprint, Method: r.Method, Path: r.Path, Body: r.Body,
+		Namespace: r.Intent.Namespace, Fingerprint: r.Fingerprint, Method: r.Method, Path: r.Path,
 		Status: Status(r.Status), Next: NextStep(r.NextStep), NotBefore: moment(r.NotBefore),
 		PossiblySent: r.PossiblySent, Attempts: r.AttemptCount,
 		FirstSentAt: moment(r.FirstSentAt), ResendUntil: moment(r.ResendUntil),
-		RequestID: r.RequestID, TargetKind: r.TargetKind, TargetID: r.TargetID, Result: r.Result,
+		RequestID: r.RequestID, TargetKind: r.TargetKind, TargetID: r.TargetID,
 		ErrorCode: r.ErrorCode, ErrorMessage: r.ErrorMessage,
 		CreatedAt: moment(r.CreatedAt), UpdatedAt: moment(r.UpdatedAt), LockedUntil: moment(r.Lease.Until),
+		storedBody: r.Body, storedResult: r.Result,
 	}
+	// What is no envelope is told to whoever asks for it by Body or Result.
+	body, _ := parseEnvelope(r.Body)
+	op.Body, op.BodyKey = body.clear, body.keyID
+	result, _ := parseEnvelope(r.Result)
+	op.Result, op.ResultKey = result.clear, result.keyID
 	if r.Intent.Customer != noCustomer {
 		op.Intent = Intent{Customer: r.Intent.Customer, Action: r.Intent.Action, Version: r.Intent.Version}
 	}

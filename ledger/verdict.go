@@ -54,7 +54,8 @@ func (d *Drive) Taken(ctx context.Context, targets []Target) (taken []bool, err 
 // was found belongs to another operation, it is [ErrTargetTaken] and nothing
 // changes.
 func (d *Drive) Found(result []byte, target Target) error {
-	return d.move(CauseFound, true, standing.found, func(row *store.Operation) { d.succeed(row, result, target) })
+	kept := d.keepResult(result)
+	return d.move(CauseFound, true, standing.found, func(row *store.Operation) { d.succeed(row, kept, target) })
 }
 
 // Absent records that a look proved that no attempt so far had an effect. resend

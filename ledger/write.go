@@ -166,6 +166,7 @@ func (d *Drive) End(e Ending) error {
 	a := d.finished(&e)
 	var row store.Operation
 	late := false
+	e.Result = d.keepResult(e.Result)
 	err := d.ledger.store.Write(ctx, func(tx store.Tx) (err error) {
 		late = false
 		row, err = d.end(ctx, tx, a, &e)
@@ -286,13 +287,11 @@ func (d *Drive) othersOpen(all []store.Attempt) bool {
 	return slices.ContainsFunc(all, func(a store.Attempt) bool { return a.Unresolved && a.Number != mine })
 }
 
-// succeed writes a result.
+// succeed writes a result, which is in the form it is stored in.
 func (d *Drive) succeed(row *store.Operation, result []byte, target Target) {
 	row.ErrorCode, row.ErrorMessage = "", ""
 	row.TargetKind, row.TargetID, row.TargetOwned = target.Kind, target.ID, target.Made
-	if d.ledger.results == KeepFull {
-		row.Result = result
-	}
+	row.Result = result
 }
 
 // standingOf is what the rules know of a row. Most rows tell it themselves; of
