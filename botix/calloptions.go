@@ -16,6 +16,7 @@ type CallOption func(*callConfig)
 
 type callConfig struct {
 	intent     ledger.Intent
+	keeping    ledger.Keeping
 	key        string
 	keySet     bool
 	info       *Info
@@ -88,6 +89,9 @@ func (c *Client) forCall(ep *call.Endpoint, opts []CallOption) (callConfig, erro
 		return cfg, &InputError{ep.Name, "intent", "needs a client with a ledger"}
 	case cfg.careful && c.engine.Ledger == nil:
 		return cfg, &InputError{ep.Name, "careful mode", "needs a client with a ledger"}
+	}
+	if err := c.checkKeeping(ep, cfg.keeping); err != nil {
+		return cfg, err
 	}
 	cfg.careful = cfg.careful || c.careful
 	return cfg, nil

@@ -39,6 +39,7 @@ type Client struct {
 	hooks   Hooks
 	timeout time.Duration
 	careful bool
+	keeping keeping
 }
 
 // New returns a client for apiKey ("btx_live_…"). It checks everything it is
@@ -82,6 +83,7 @@ func New(apiKey string, opts ...Option) (*Client, error) {
 		hooks:   cfg.hooks,
 		timeout: cfg.timeout,
 		careful: cfg.careful,
+		keeping: cfg.keeping,
 		claims:  call.NewClaims(),
 		keys:    newKeyring(),
 		notices: board{every: cfg.noticeEvery, log: cfg.log, tell: cfg.onNotice},

@@ -5,11 +5,16 @@ import (
 	"time"
 
 	"github.com/botix-pro/sdk-go/internal/call"
+	"github.com/botix-pro/sdk-go/ledger"
 )
 
 // keyRetention is how long the platform answers a repeated Idempotency-Key from
 // memory, counted from the first success. Later the same key runs again.
 const keyRetention = 24 * time.Hour
+
+// unkept is for requests whose URL is often a secret: whoever has the token in it
+// can post events to the program. The answer repeats it.
+var unkept = ledger.Keeping{Bodies: ledger.BodyNone, Results: ledger.ResultIDs}
 
 // One row for each operation of the public API. The retry rule, the proof after
 // an unknown outcome, the span name, the coverage test and the documentation all
@@ -74,10 +79,10 @@ var (
 	webhooksList = &call.Endpoint{Name: "webhooksList", Method: http.MethodGet, Path: "/public/v1/webhooks",
 		Class: call.Safe, Source: "OpenAPI 1.1.0, operation webhooksList"}
 	webhooksCreate = &call.Endpoint{Name: "webhooksCreate", Method: http.MethodPost, Path: "/public/v1/webhooks",
-		Class: call.Neither, Secret: true, Source: "OpenAPI 1.1.0, operation webhooksCreate"}
+		Class: call.Neither, Secret: true, Keeping: unkept, Source: "OpenAPI 1.1.0, operation webhooksCreate"}
 	// The file gives the 200 of an update no schema: whatever comes is a success.
 	webhooksUpdate = &call.Endpoint{Name: "webhooksUpdate", Method: http.MethodPut, Path: "/public/v1/webhooks/{id}",
-		Class: call.ByNature, EmptyOK: true, Source: "OpenAPI 1.1.0, operation webhooksUpdate"}
+		Class: call.ByNature, EmptyOK: true, Keeping: unkept, Source: "OpenAPI 1.1.0, operation webhooksUpdate"}
 	webhooksDelete = &call.Endpoint{Name: "webhooksDelete", Method: http.MethodDelete, Path: "/public/v1/webhooks/{id}",
 		Class: call.ByNature, EmptyOK: true, Source: "OpenAPI 1.1.0, operation webhooksDelete"}
 	webhooksTest = &call.Endpoint{Name: "webhooksTest", Method: http.MethodPost, Path: "/public/v1/webhooks/{id}/test",

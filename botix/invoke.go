@@ -153,6 +153,7 @@ func (c *Client) name(ctx context.Context, op *call.Operation, cfg callConfig) e
 		return fmt.Errorf("no operation id could be made: %w", err)
 	}
 	op.ID, op.Request.Key, op.Named, op.Intent = id.String(), cfg.key, cfg.keySet, cfg.intent
+	op.Keeping = c.keeping.of(op.Endpoint, cfg.keeping)
 	if cfg.intent != (ledger.Intent{}) && !cfg.keySet {
 		return nil // the key is made from the intent
 	}

@@ -19,6 +19,7 @@ type Option func(*config)
 
 type config struct {
 	ledgers []*ledger.Ledger // one for each word on where operations are recorded; nil: nowhere
+	keeping keeping
 
 	baseURL    string
 	httpClient *http.Client
@@ -110,7 +111,7 @@ func (c *config) check() error {
 	case !printable(c.appInfo) || strings.ContainsAny(c.appInfo, "()"):
 		return fmt.Errorf("WithUserAgent: %q cannot stand in a header comment", c.appInfo)
 	}
-	return c.policy.Validate()
+	return errors.Join(c.keeping.check(c.ledgers[0]), c.policy.Validate())
 }
 
 // WithLedger records every mutation in l before it is sent, so that nothing is

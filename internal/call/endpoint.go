@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/botix-pro/sdk-go/ledger"
 )
 
 // Class says what the server does with a repeated request.
@@ -43,8 +45,11 @@ type Endpoint struct {
 	Retention time.Duration // how long the server remembers a key; 0 where it honours none
 	Proof     Proof         //
 	EmptyOK   bool          // a 2xx without a body is a success
-	Secret    bool          // the answer shows a secret, once
-	Source    string        // where these facts come from
+	Secret    bool          // the answer shows a secret, once: it is never kept
+	// Keeping is what the ledger keeps where the request holds what must not be
+	// at rest; zero for most.
+	Keeping ledger.Keeping
+	Source  string // where these facts come from
 }
 
 // Route names the endpoint without any value of a request in it, as spans and

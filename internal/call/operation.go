@@ -23,6 +23,9 @@ type Operation struct {
 	// is the caller's own.
 	Intent ledger.Intent
 	Named  bool
+	// Keeping is what the ledger keeps of it; what it leaves open is as the
+	// ledger says.
+	Keeping ledger.Keeping
 
 	// Read takes the answer apart. It is called once an attempt, and must
 	// leave nothing behind of an earlier one.

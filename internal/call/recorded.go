@@ -30,6 +30,7 @@ func (r *run) open(ctx context.Context) (plan, error) {
 		Key:       op.Request.Key,
 		Payload:   ledger.Payload{Method: op.Request.Method, Path: op.Request.Target(), Body: op.Request.Body},
 		Driver:    ledger.DriverCaller,
+		Keeping:   op.Keeping,
 		Retention: max(op.Endpoint.Retention-e.WindowMargin, 0),
 	})
 	if err != nil {
