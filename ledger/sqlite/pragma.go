@@ -45,7 +45,7 @@ var everyConnection = []pragma{
 	// Without it, INSERT OR REPLACE would delete history past its trigger.
 	{"recursive_triggers", "1", int64(1)},
 	// What was blanked is overwritten, not only unlinked.
-	{"secure_delete", "FAST", int64(2)},
+	{"secure_delete", "ON", int64(1)},
 	{"journal_size_limit", fmt.Sprint(walLimit), int64(walLimit)},
 	{"wal_autocheckpoint", fmt.Sprint(checkpointPages), int64(checkpointPages)},
 }

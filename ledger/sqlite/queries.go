@@ -39,6 +39,15 @@ SELECT seq FROM ledger_operations
  WHERE lane = ?1 AND first_sent_at_ms > 0 ORDER BY seq DESC LIMIT 1`
 )
 
+// No index begins with the customer: every operation would be written into it at
+// a random place. The whole of this one is read instead, and of the rows only the
+// customer's.
+const ofCustomer = `
+SELECT id
+  FROM ledger_operations INDEXED BY ledger_operations_intent
+ WHERE namespace = ?1 AND customer = ?2
+ ORDER BY seq`
+
 const children = `SELECT` + operationColumns + `
   FROM ledger_operations AS this
  WHERE parent_id = ?1
@@ -126,6 +135,29 @@ const historyOf = `
 SELECT operation_id, at_ms, from_status, to_status, what, attempt, who, why
   FROM ledger_history WHERE operation_id = ?1 ORDER BY seq`
 
+const blankAttempts = `
+UPDATE ledger_attempts SET error_message = '' WHERE operation_id = ?1 AND error_message <> ''`
+
+const blankHistory = `
+UPDATE ledger_history SET why = '' WHERE operation_id = ?1 AND why <> '' AND what <> ?2`
+
 const appendHistory = `
 INSERT INTO ledger_history (operation_id, at_ms, from_status, to_status, what, attempt, who, why)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+
+// What scrubbing needs to know of pages: dbstat and sqlite_dbpage are tables that
+// SQLite makes up. A page is only written while it is still as it was read.
+const (
+	ledgerTables = `
+SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB 'ledger_*' ORDER BY name`
+
+	treePages = `
+SELECT tree.pageno, page.data
+  FROM dbstat AS tree JOIN sqlite_dbpage AS page ON page.pgno = tree.pageno
+ WHERE tree.name = ?1 AND tree.pagetype <> 'overflow'`
+
+	replacePage = `
+UPDATE sqlite_dbpage SET data = ?2 WHERE pgno = ?1 AND data = ?3`
+
+	truncateWAL = `PRAGMA wal_checkpoint(TRUNCATE)`
+)

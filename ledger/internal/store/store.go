@@ -39,6 +39,11 @@ type Store interface {
 	// package's sentinels, the caller has to roll back.
 	Within(ctx context.Context, tx *sql.Tx) (Tx, error)
 
+	// Scrub removes from the database's own files what blanked rows have left
+	// there, such as a log of earlier pages. Until it has returned nil, bytes
+	// that were blanked may still be found in them. Nothing is lost by it.
+	Scrub(ctx context.Context) error
+
 	// Now is the clock that leases are compared with, in Unix milliseconds.
 	Now() int64
 
@@ -101,6 +106,9 @@ type Tx interface {
 	// History returns the events of an operation in the order they were added.
 	History(ctx context.Context, operationID string) ([]Event, error)
 
+	// OfCustomer returns the ids of a customer's operations, in the order begun.
+	OfCustomer(ctx context.Context, namespace, customer string) ([]string, error)
+
 	// Children returns the newest version of each step of a workflow: the
 	// children that no other child supersedes, in the order begun.
 	Children(ctx context.Context, parentID string) ([]Operation, error)
@@ -149,7 +157,11 @@ type Tx interface {
 	// Resolve marks the unresolved attempts of an operation as shown to have had
 	// no effect.
 	Resolve(ctx context.Context, operationID string) error
-	// Append adds to the history, which nothing ever changes.
+	// Blank erases what was said of an operation in words: the error messages of
+	// its attempts that have ended, and every Why of its history but those of
+	// events whose What is except.
+	Blank(ctx context.Context, operationID, except string) error
+	// Append adds to the history, which nothing but Blank ever changes.
 	Append(ctx context.Context, e *Event) error
 }
 

@@ -26,6 +26,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"work", workCases},
 		{"lists", listCases},
 		{"within", withinCases},
+		{"erasing", erasingCases},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, c := range group.cases {

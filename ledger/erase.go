@@ -1,0 +1,220 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/botix-pro/sdk-go/ledger/internal/store"
+)
+
+// CauseErased is in the history of an operation of which something was erased.
+// No status changes by it.
+const CauseErased Cause = "erased"
+
+// ErrAccount: who decides, or why, was not said.
+var ErrAccount = errors.New("who decides and why has to be said")
+
+// Erasure is what [Ledger.Erase] did.
+type Erasure struct {
+	// Erased is how many operations had ended and were blanked.
+	Erased int
+	// Open are those that have not ended: see [Ledger.Erase].
+	Open []Unended
+}
+
+// Unended is an operation that keeps what is needed to end it.
+type Unended struct {
+	OperationID string
+	Status      Status
+	Next        NextStep
+	LockedUntil time.Time // while it is being driven; zero when it is not
+}
+
+// Erase blanks what the ledger keeps in words about a customer: of every
+// operation of this namespace whose intent names it, the body and the result,
+// sealed or not, the texts of errors, and the reasons that people gave. What
+// stays are ids, statuses, times and error codes, the path, the fingerprint and
+// the key, so that no intent is carried out a second time; a repeat of one that
+// has succeeded is told [ErrResultNotKept]. Each operation's history says who
+// erased, and why.
+//
+// An operation that has not ended loses the texts and keeps its body, which is
+// what is needed to end it; while it is being driven, nothing of it is touched.
+// Both are listed: end them, and erase again. Their bodies go when they end, in
+// any case. To erase the body of one now, use [Ledger.EraseOperation].
+//
+// who is the person or the program that decides, why the reason, such as the
+// number of the request; both are kept, so why should not hold what is to be
+// erased. Operations without an intent belong to no customer, and those begun
+// while Erase runs may be missed.
+//
+// The bytes are gone from the database's files when Erase returns nil. When it
+// returns a report and an error, the report is of what was done by then, and
+// erasing again goes on. Copies made before, such as backups, and what a disk or
+// a file system keeps of overwritten blocks are out of its reach.
+//
+// It is safe for concurrent use.
+func (l *Ledger) Erase(ctx context.Context, customer, who, why string) (*Erasure, error) {
+	if problem := partProblem(customer); problem != "" {
+		return nil, fmt.Errorf("%w: the customer %s", ErrIntent, problem)
+	}
+	if customer == noCustomer {
+		return nil, fmt.Errorf("%w: %q stands for no customer", ErrIntent, noCustomer)
+	}
+	e := eraser{ledger: l, who: who, why: why}
+	if err := e.check(); err != nil {
+		return nil, err
+	}
+	var ids []string
+	err := l.store.Read(ctx, func(tx store.Tx) (err error) {
+		ids, err = tx.OfCustomer(ctx, l.namespace, customer)
+		return err
+	})
+	if err != nil {
+		return nil, &UnreadableError{err}
+	}
+	report := new(Erasure)
+	for some := range slices.Chunk(ids, eraseAtOnce) {
+		if err := e.erase(ctx, some, report); err != nil {
+			return report, err
+		}
+	}
+	return report, e.scrub(ctx)
+}
+
+// EraseOperation is [Ledger.Erase] for one operation, also for one that names no
+// customer. It blanks the body of an operation that has not ended, too: from
+// then on only its caller can send it, by the same intent and payload, or, where
+// there is one, a [BodySource]; an operation that a worker drove is its caller's
+// from then on.
+//
+// While the operation is being driven it is [ErrInProgress], and nothing changes.
+func (l *Ledger) EraseOperation(ctx context.Context, id, who, why string) error {
+	e := eraser{ledger: l, who: who, why: why, insist: true}
+	if err := e.check(); err != nil {
+		return err
+	}
+	report := new(Erasure)
+	if err := e.erase(ctx, []string{id}, report); err != nil {
+		return err
+	}
+	if len(report.Open) > 0 {
+		return ErrInProgress
+	}
+	return e.scrub(ctx)
+}
+
+// eraseAtOnce is how many operations are erased in one commit, so that others
+// need not wait long.
+const eraseAtOnce = 64
+
+// eraser is one call of Erase or EraseOperation.
+type eraser struct {
+	ledger   *Ledger
+	who, why string
+	insist   bool // erase also the bodies of operations that have not ended
+}
+
+func (e *eraser) check() error {
+	if problem := partProblem(e.who); problem != "" {
+		return fmt.Errorf("%w: who %s", ErrAccount, problem)
+	}
+	if problem := partProblem(e.why); problem != "" {
+		return fmt.Errorf("%w: why %s", ErrAccount, problem)
+	}
+	return nil
+}
+
+// erase blanks some operations in one commit and adds them to the report.
+func (e *eraser) erase(ctx context.Context, ids []string, report *Erasure) error {
+	var part Erasure
+	err := e.ledger.store.Write(ctx, func(tx store.Tx) error {
+		part = Erasure{}
+		for _, id := range ids {
+			if err := e.one(ctx, tx, id, &part); err != nil {
+				return fmt.Errorf("operation %s: %w", id, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	report.Erased += part.Erased
+	report.Open = append(report.Open, part.Open...)
+	return nil
+}
+
+func (e *eraser) one(ctx context.Context, tx store.Tx, id string, part *Erasure) error {
+	l := e.ledger
+	row, err := tx.Operation(ctx, id)
+	if err == nil && row.Intent.Namespace != l.namespace {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return err
+	}
+	status := Status(row.Status)
+	until, err := e.drivenUntil(ctx, tx, row)
+	if err != nil {
+		return err
+	}
+	switch {
+	case until > 0, !status.Final() && !e.insist:
+		part.Open = append(part.Open, Unended{id, status, NextStep(row.NextStep), moment(until)})
+	default:
+		part.Erased++
+	}
+	if until > 0 {
+		return nil
+	}
+	blank := *row
+	blank.ErrorMessage = ""
+	if status.Final() || e.insist {
+		blank.Body, blank.Result = nil, nil
+	}
+	if row.Body != nil && blank.Body == nil && l.source == nil {
+		blank.Driver = string(DriverCaller) // no worker could send it
+	}
+	// Under another token: a drive that has read the row before must not write
+	// it back.
+	if err := tx.Update(ctx, &blank, released(row.Lease)); err != nil {
+		return err
+	}
+	if err := tx.Blank(ctx, id, string(CauseErased)); err != nil {
+		return err
+	}
+	return tx.Append(ctx, &store.Event{
+		OperationID: id, At: l.store.Now(), From: row.Status, To: row.Status, What: string(CauseErased), Who: e.who, Why: e.why,
+	})
+}
+
+// drivenUntil is when the lease ends of whoever drives an operation now, or the
+// workflow that it is a step of; 0 when nobody does.
+func (e *eraser) drivenUntil(ctx context.Context, tx store.Tx, row *store.Operation) (int64, error) {
+	for {
+		lease := row.Lease
+		if !Status(row.Status).Final() && lease.Owner != "" && lease.Until > e.ledger.store.Now() {
+			return lease.Until, nil
+		}
+		if row.ParentID == "" {
+			return 0, nil
+		}
+		parent, err := tx.Operation(ctx, row.ParentID)
+		if err != nil {
+			return 0, err
+		}
+		row = parent
+	}
+}
+
+// scrub removes what was blanked from the database's files.
+func (e *eraser) scrub(ctx context.Context) error {
+	if err := e.ledger.store.Scrub(ctx); err != nil {
+		return fmt.Errorf("erased, but the files of the ledger still hold earlier bytes; erase again: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,431 @@
+package ledger_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/botix-pro/sdk-go/ledger"
+	"github.com/botix-pro/sdk-go/retry"
+)
+
+// found says in which of the ledger's files a text stands. No other process has
+// them open, whose locks reading could drop.
+func (d *desk) found(text string) (where []string) {
+	d.Helper()
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		raw, err := os.ReadFile(d.file + suffix)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			d.Fatal(err)
+		}
+		if n := bytes.Count(raw, []byte(text)); n > 0 {
+			where = append(where, fmt.Sprintf("%d× in ops.db%s", n, suffix))
+		}
+	}
+	return where
+}
+
+// gone fails when a text is still in a file.
+func (d *desk) gone(texts ...string) {
+	d.Helper()
+	for _, text := range texts {
+		if where := d.found(text); where != nil {
+			d.Errorf("%q is still there: %s", text, where)
+		}
+	}
+}
+
+// event is a row of the history.
+type event struct{ from, to, what, who, why string }
+
+func (d *desk) history(id string) (all []event) {
+	d.Helper()
+	rows, err := d.db.QueryContext(d.Context(), "SELECT from_status, to_status, what, who, why FROM ledger_history WHERE operation_id = ? ORDER BY seq", id)
+	if err != nil {
+		d.Fatal(err)
+	}
+	for rows.Next() {
+		var e event
+		if err := rows.Scan(&e.from, &e.to, &e.what, &e.who, &e.why); err != nil {
+			d.Fatal(err)
+		}
+		all = append(all, e)
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		d.Fatal(err)
+	}
+	return all
+}
+
+// of makes the n-th draft of a customer.
+func of(customer string, n int, body string) *ledger.Draft {
+	draft := draft(customer, body)
+	draft.Intent.Version = fmt.Sprintf("order-%d", n)
+	return draft
+}
+
+// What is erased is in none of the files' bytes: small and large, in rows that
+// were moved from page to page, and in the log.
+func TestErasedBytesAreGone(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t)
+	const anna, boris = "annas-own-words", "boriss-own-words"
+	text := func(whose string, n int) string {
+		return fmt.Sprintf(`{"content":"%s %d %s"}`, whose, n, strings.Repeat(whose+" ", []int{1, 40, 600, 3000}[n%4]))
+	}
+	var drives []*ledger.Drive
+	for n := range 120 {
+		customer, whose := "anna", anna
+		if n%3 == 0 {
+			customer, whose = "boris", boris
+		}
+		drives = append(drives, d.begin(of(customer, n, text(whose, n))))
+	}
+	// They end in another order, and in all ways.
+	for i := range drives {
+		n := i * 49 % len(drives)
+		whose := anna
+		if n%3 == 0 {
+			whose = boris
+		}
+		switch n % 5 {
+		case 0:
+			d.end(drives[n], retry.Rejected, "", "refused: "+whose)
+		default:
+			d.end(drives[n], retry.Succeeded, text(whose, n), "")
+		}
+	}
+	if d.found(anna) == nil {
+		t.Fatal("there is nothing to erase")
+	}
+	before := d.times()
+	report, err := d.Erase(t.Context(), "anna", "dpo", "request 17")
+	if err != nil || report.Erased != 80 || len(report.Open) != 0 {
+		t.Fatalf("Erase = %+v, %v", report, err)
+	}
+	d.gone(anna)
+	if d.found(boris) == nil {
+		t.Error("another customer's results are gone, too")
+	}
+	if after := d.times(); after != before {
+		t.Errorf("ids, statuses and times were\n%s\nand are\n%s", before, after)
+	}
+	// The whole of it is in order, and goes on.
+	var ok string
+	if err := d.db.QueryRowContext(t.Context(), "PRAGMA integrity_check").Scan(&ok); err != nil || ok != "ok" {
+		t.Errorf("integrity: %s, %v", ok, err)
+	}
+	repeat, err := d.Open(t.Context(), of("boris", 3, text(boris, 3)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := repeat.Repeat(); !ok || string(got) != text(boris, 3) {
+		t.Errorf("another customer's repeat = %.40q, %t", got, ok)
+	}
+	repeat.Close()
+	repeat, err = d.Open(t.Context(), of("anna", 1, text(anna, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := repeat.Repeat(); !ok || got != nil {
+		t.Errorf("an erased repeat = %.40q, %t; want a success without a result", got, ok)
+	}
+	if _, err := d.Result(repeat.Operation()); !errors.Is(err, ledger.ErrResultNotKept) {
+		t.Errorf("its result = %v", err)
+	}
+	repeat.Close()
+}
+
+// times is what Erase keeps of every operation.
+func (d *desk) times() string {
+	d.Helper()
+	var all string
+	err := d.db.QueryRowContext(d.Context(), `SELECT group_concat(concat_ws(' ', id, customer, action, version, idempotency_key, fingerprint, path,
+		status, next_step, attempt_count, first_sent_at_ms, target_id, error_code, created_at_ms, updated_at_ms), char(10) ORDER BY seq) FROM ledger_operations`).Scan(&all)
+	if err != nil {
+		d.Fatal(err)
+	}
+	return all
+}
+
+// A body is overwritten as soon as its operation is final, whatever its size:
+// nobody has to erase it. The log has it for as long as it has not been moved.
+func TestBodiesGoWhenTheyAreDoneWith(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t)
+	const words = "what-was-said"
+	for n, size := range []int{1, 100, 1000, 10000} {
+		d.done(of("7", n, fmt.Sprintf(`{"content":%q}`, strings.Repeat(words, size))), `{"id":1}`)
+	}
+	if _, err := d.db.ExecContext(t.Context(), "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
+		t.Fatal(err)
+	}
+	d.gone(words)
+}
+
+// Erasing says who did it and why, in each operation's history, and takes the
+// reasons that others gave.
+func TestErasureIsAccountedFor(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t)
+	id := d.end(d.begin(draft("anna", body)), retry.Rejected, "", "the phone +79001234567 is blocked")
+	_, err := d.db.ExecContext(t.Context(), `INSERT INTO ledger_history (operation_id, at_ms, from_status, to_status, what, attempt, who, why)
+		VALUES (?, 1, 'failed_final', 'failed_final', 'abandoned', 0, 'boris', 'Anna Petrova called')`, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, request := range []string{"request 17", "request 18"} {
+		if _, err := d.Erase(t.Context(), "anna", "dpo", request); err != nil {
+			t.Fatal(err)
+		}
+	}
+	history := d.history(id)
+	want := []event{
+		{"failed_final", "failed_final", "abandoned", "boris", ""},
+		{"failed_final", "failed_final", "erased", "dpo", "request 17"},
+		{"failed_final", "failed_final", "erased", "dpo", "request 18"},
+	}
+	if len(history) < 3 || !slices.Equal(history[len(history)-3:], want) {
+		t.Errorf("the history is\n%q, want it to end\n%q", history, want)
+	}
+	d.gone("79001234567", "Anna Petrova")
+	for name, f := range map[string]func() error{
+		"nobody":      func() error { _, err := d.Erase(t.Context(), "anna", " ", "request 17"); return err },
+		"no reason":   func() error { _, err := d.Erase(t.Context(), "anna", "dpo", ""); return err },
+		"nobody, one": func() error { return d.EraseOperation(t.Context(), id, "", "request 17") },
+		"two lines":   func() error { return d.EraseOperation(t.Context(), id, "dpo", "a\nb") },
+	} {
+		if err := f(); !errors.Is(err, ledger.ErrAccount) {
+			t.Errorf("%s: %v, want ErrAccount", name, err)
+		}
+	}
+	for _, customer := range []string{"", " anna", "-"} {
+		if _, err := d.Erase(t.Context(), customer, "dpo", "request 17"); !errors.Is(err, ledger.ErrIntent) {
+			t.Errorf("customer %q: %v, want ErrIntent", customer, err)
+		}
+	}
+	if n := len(d.history(id)); n != len(history) {
+		t.Errorf("what was refused is in the history: %d events, want %d", n, len(history))
+	}
+	if report, err := d.Erase(t.Context(), "nobody-knows-her", "dpo", "request 17"); err != nil || report.Erased != 0 || report.Open != nil {
+		t.Errorf("a customer without operations: %+v, %v", report, err)
+	}
+}
+
+// What has not ended keeps its body and is listed; its caller can go on. By name
+// it loses the body, too, and then only its caller can.
+func TestErasingWhatHasNotEnded(t *testing.T) {
+	t.Parallel()
+	for name, k := range map[string]ledger.Keeping{"in clear": {}, "sealed": sealed, "no body": {Bodies: ledger.BodyNone}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := openDesk(t, ofKeyA, ledger.Keep(k))
+			id := d.end(d.begin(draft("anna", body)), unknown, "", "no answer for +79001234567")
+			report, err := d.Erase(t.Context(), "anna", "dpo", "request 17")
+			want := []ledger.Unended{{OperationID: id, Status: ledger.StatusReconciling, Next: ledger.NextResend}}
+			if err != nil || report.Erased != 0 || !slices.Equal(report.Open, want) {
+				t.Fatalf("Erase = %+v, %v; want open %+v", report, err, want)
+			}
+			d.gone("79001234567")
+			drive, err := d.Open(t.Context(), draft("anna", body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			op := drive.Operation()
+			if got, err := d.Body(t.Context(), op, ledger.Significance{}); k.Bodies != ledger.BodyNone && (err != nil || string(got) != body) {
+				t.Errorf("its body = %q, %v", got, err)
+			}
+			drive.Close()
+
+			if err := d.EraseOperation(t.Context(), id, "dpo", "she insists"); err != nil {
+				t.Fatal(err)
+			}
+			d.gone("4711")
+			if stored := d.stored("body", id); stored != nil {
+				t.Errorf("its body is %q", stored)
+			}
+			if _, err := d.Body(t.Context(), d.operation(draft("anna", body)), ledger.Significance{}); !errors.Is(err, ledger.ErrBodyNotKept) {
+				t.Errorf("its body = %v, want ErrBodyNotKept", err)
+			}
+			// Another payload is refused still, and the same goes on.
+			if _, err := d.Open(t.Context(), draft("anna", `{"content":"x"}`)); !errors.Is(err, ledger.ErrMismatch) {
+				t.Errorf("another payload: %v", err)
+			}
+			if again := d.done(draft("anna", body), result); again != id {
+				t.Errorf("it went on as %s, want %s", again, id)
+			}
+		})
+	}
+}
+
+// operation is how an operation stands, as its caller sees it.
+func (d *desk) operation(draft *ledger.Draft) *ledger.Operation {
+	d.Helper()
+	drive, err := d.Open(d.Context(), draft)
+	if err != nil {
+		d.Fatal(err)
+	}
+	defer drive.Close()
+	return drive.Operation()
+}
+
+// A worker that could not send it leaves it to its caller; one with a source of
+// bodies goes on.
+func TestErasingWhatAWorkerDrives(t *testing.T) {
+	t.Parallel()
+	for want, opts := range map[string][]ledger.Option{"caller": nil, "worker": {ledger.BodiesFrom(gives(body))}} {
+		d := openDesk(t, opts...)
+		work := draft("anna", body)
+		work.Driver = ledger.DriverWorker
+		id := d.end(d.begin(work), unknown, "", "")
+		if _, err := d.Erase(t.Context(), "anna", "dpo", "request 17"); err != nil {
+			t.Fatal(err)
+		}
+		if got := string(d.stored("driver", id)); got != "worker" {
+			t.Errorf("with its body it is the %s's", got)
+		}
+		if err := d.EraseOperation(t.Context(), id, "dpo", "she insists"); err != nil {
+			t.Fatal(err)
+		}
+		if got := string(d.stored("driver", id)); got != want {
+			t.Errorf("without its body it is the %s's, want the %s's", got, want)
+		}
+	}
+}
+
+// While it is being driven nothing of an operation is touched: its driver would
+// write back what it has.
+func TestErasingWhatIsBeingDriven(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t)
+	drive := d.begin(draft("anna", body))
+	id := drive.Operation().ID
+	report, err := d.Erase(t.Context(), "anna", "dpo", "request 17")
+	if err != nil || report.Erased != 0 || len(report.Open) != 1 || report.Open[0].LockedUntil.IsZero() {
+		t.Fatalf("Erase = %+v, %v; want one that is being driven", report, err)
+	}
+	if err := d.EraseOperation(t.Context(), id, "dpo", "request 17"); !errors.Is(err, ledger.ErrInProgress) {
+		t.Errorf("EraseOperation = %v, want ErrInProgress", err)
+	}
+	if h := d.history(id); len(h) != 1 {
+		t.Errorf("its history is %q", h)
+	}
+	d.end(drive, retry.Succeeded, result, "")
+	if err := d.EraseOperation(t.Context(), id, "dpo", "request 17"); err != nil {
+		t.Fatal(err)
+	}
+	d.gone("4711", "79001234567")
+}
+
+// A drive that had read the operation before does not write it back.
+func TestAnEarlierReaderWritesNothingBack(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t)
+	id := d.end(d.begin(draft("anna", body)), unknown, "", "")
+	drive, err := d.Open(t.Context(), draft("anna", body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.EraseOperation(t.Context(), id, "dpo", "request 17"); err != nil {
+		t.Fatal(err)
+	}
+	if err := drive.Begin(t.Context()); !errors.Is(err, ledger.ErrInProgress) {
+		t.Errorf("Begin = %v, want ErrInProgress", err)
+	}
+	drive.Close()
+	d.gone("4711")
+	if again := d.done(draft("anna", body), result); again != id {
+		t.Errorf("it went on as %s, want %s", again, id)
+	}
+}
+
+// An operation of another namespace, or none, is not there.
+func TestErasingWhatIsNotOurs(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t)
+	id := d.done(draft("anna", body), result)
+	d.store("namespace", id, "shop-prod")
+	if report, err := d.Erase(t.Context(), "anna", "dpo", "request 17"); err != nil || report.Erased != 0 {
+		t.Errorf("Erase = %+v, %v; want nothing", report, err)
+	}
+	for _, id := range []string{id, "0190a1b2-0000-7000-8000-000000000001"} {
+		if err := d.EraseOperation(t.Context(), id, "dpo", "request 17"); !errors.Is(err, ledger.ErrNotFound) {
+			t.Errorf("EraseOperation = %v, want ErrNotFound", err)
+		}
+	}
+	if d.stored("result", id) == nil {
+		t.Error("its result is gone")
+	}
+}
+
+// A step of a workflow belongs to whoever drives the workflow.
+func TestErasingAStepOfWhatIsBeingDriven(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t)
+	parent, step := d.end(d.begin(draft("boris", body)), unknown, "", ""), d.done(draft("anna", body), result)
+	d.store("parent_id", step, parent)
+	d.store("lease_owner", parent, "another/1/ab")
+	d.store("locked_until_ms", parent, int64(1)<<50)
+	if err := d.EraseOperation(t.Context(), step, "dpo", "request 17"); !errors.Is(err, ledger.ErrInProgress) {
+		t.Errorf("EraseOperation = %v, want ErrInProgress", err)
+	}
+	d.store("locked_until_ms", parent, int64(1))
+	if err := d.EraseOperation(t.Context(), step, "dpo", "request 17"); err != nil {
+		t.Error(err)
+	}
+	if d.stored("result", step) != nil {
+		t.Error("its result is still there")
+	}
+}
+
+// When the ledger cannot be read or written, that is said.
+func TestErasingInAClosedLedger(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t)
+	id := d.done(draft("anna", body), result)
+	d.close()
+	if _, err := d.Erase(t.Context(), "anna", "dpo", "request 17"); !errors.Is(err, ledger.ErrClosed) {
+		t.Errorf("Erase = %v, want ErrClosed", err)
+	}
+	if err := d.EraseOperation(t.Context(), id, "dpo", "request 17"); !errors.Is(err, ledger.ErrClosed) {
+		t.Errorf("EraseOperation = %v, want ErrClosed", err)
+	}
+}
+
+// While somebody reads for long, the rows are blank and the files are not; that
+// is said, with the report, and the next call finishes it.
+func TestErasingBesideALongRead(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t)
+	d.done(draft("anna", body), result)
+	reading, err := d.db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range []string{"BEGIN", "SELECT count(*) FROM ledger_operations"} { // it takes no lock
+		if _, err := reading.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report, err := d.Erase(t.Context(), "anna", "dpo", "request 17")
+	if _, ok := errors.AsType[*ledger.UnavailableError](err); !ok || report == nil || report.Erased != 1 {
+		t.Errorf("Erase = %+v, %v; want a report and why the files are not done", report, err)
+	}
+	if d.found("79001234567") == nil {
+		t.Error("nothing kept the bytes: nothing was tested")
+	}
+	if _, err := reading.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	if err := reading.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if report, err = d.Erase(t.Context(), "anna", "dpo", "request 17"); err != nil || report.Erased != 1 {
+		t.Errorf("Erase = %+v, %v", report, err)
+	}
+	d.gone("79001234567")
+}
