@@ -333,7 +333,7 @@ func TestAnEarlierReaderWritesNothingBack(t *testing.T) {
 	if err := d.EraseOperation(t.Context(), id, "dpo", "request 17"); err != nil {
 		t.Fatal(err)
 	}
-	if err := drive.Begin(t.Context()); !errors.Is(err, ledger.ErrInProgress) {
+	if err := drive.Begin(t.Context(), open); !errors.Is(err, ledger.ErrInProgress) {
 		t.Errorf("Begin = %v, want ErrInProgress", err)
 	}
 	drive.Close()

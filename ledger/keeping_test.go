@@ -90,6 +90,9 @@ func as(draft *ledger.Draft, k ledger.Keeping) *ledger.Draft {
 	return draft
 }
 
+// open is a window that does not close.
+func open() error { return nil }
+
 // begin opens a draft and begins an attempt.
 func (d *desk) begin(draft *ledger.Draft) *ledger.Drive {
 	d.Helper()
@@ -97,7 +100,7 @@ func (d *desk) begin(draft *ledger.Draft) *ledger.Drive {
 	if err != nil {
 		d.Fatal(err)
 	}
-	if err := drive.Begin(d.Context()); err != nil {
+	if err := drive.Begin(d.Context(), open); err != nil {
 		d.Fatal(err)
 	}
 	return drive
@@ -187,7 +190,7 @@ func TestKeeping(t *testing.T) {
 			if want := map[bool]string{true: body}[tt.sent]; string(again.Operation().Body) != want {
 				t.Errorf("the body of a drive is %q, want %q", again.Operation().Body, want)
 			}
-			if err := again.Begin(t.Context()); err != nil {
+			if err := again.Begin(t.Context(), open); err != nil {
 				t.Fatal(err)
 			}
 			d.end(again, retry.Succeeded, result, "")
@@ -243,7 +246,7 @@ func TestBodiesThatLookSealed(t *testing.T) {
 		if op := again.Operation(); string(op.Body) != body || op.BodyKey != "" {
 			t.Errorf("%q came back as %q under %q; stored was %q", body, op.Body, op.BodyKey, d.stored("body", id))
 		}
-		if err := again.Begin(t.Context()); err != nil {
+		if err := again.Begin(t.Context(), open); err != nil {
 			t.Fatal(err)
 		}
 		d.end(again, retry.Succeeded, body, "")
@@ -283,7 +286,7 @@ func TestKeysAreRotated(t *testing.T) {
 	if op := begun.Operation(); string(op.Body) != body || op.BodyKey != "a" {
 		t.Errorf("the body is %q under %q", op.Body, op.BodyKey)
 	}
-	if err := begun.Begin(t.Context()); err != nil {
+	if err := begun.Begin(t.Context(), open); err != nil {
 		t.Fatal(err)
 	}
 	after.end(begun, retry.Succeeded, result, "")
