@@ -19,8 +19,8 @@ type BodySource func(ctx context.Context, op *Operation) ([]byte, error)
 // BodiesFrom sets where bodies come from that are not kept.
 func BodiesFrom(f BodySource) Option { return func(l *Ledger) error { l.source = f; return nil } }
 
-// ErrBodyNotKept: the operation needs its body to be sent, and the ledger does
-// not have it. Its caller can go on with it, by the same intent and payload.
+// ErrBodyNotKept says that the operation needs its body to be sent, and that the
+// ledger does not have it. Its caller can go on with it, by the same intent and payload.
 var ErrBodyNotKept = errors.New("the body of the request was not kept")
 
 // Body returns the bytes to send for an operation: those that were kept, opened
@@ -64,8 +64,8 @@ func (l *Ledger) Result(op *Operation) ([]byte, error) {
 }
 
 // row is what a seal is bound to and tells of.
-func (op *Operation) row() *store.Operation {
+func (o *Operation) row() *store.Operation {
 	return &store.Operation{
-		ID: op.ID, Intent: store.Intent{Namespace: op.Namespace}, Status: string(op.Status), PossiblySent: op.PossiblySent,
+		ID: o.ID, Intent: store.Intent{Namespace: o.Namespace}, Status: string(o.Status), PossiblySent: o.PossiblySent,
 	}
 }

@@ -14,7 +14,7 @@ import (
 // No status changes by it.
 const CauseErased Cause = "erased"
 
-// ErrAccount: who decides, or why, was not said.
+// ErrAccount says that who decides, or why, was not said.
 var ErrAccount = errors.New("who decides and why has to be said")
 
 // Erasure is what [Ledger.Erase] did.
@@ -211,9 +211,18 @@ func (e *eraser) drivenUntil(ctx context.Context, tx store.Tx, row *store.Operat
 	}
 }
 
+// Scrub removes from the database's files what blanked rows have left there: of
+// bodies whose operations have ended, the log still has the pages that held them,
+// and the database may have copies. Erase does it by itself. Nothing is lost by
+// it, and others go on meanwhile; it reads the whole ledger once, so do it rarely,
+// such as every night.
+//
+// A *[UnavailableError] says that others left no moment for it: try again.
+func (l *Ledger) Scrub(ctx context.Context) error { return l.store.Scrub(ctx) }
+
 // scrub removes what was blanked from the database's files.
 func (e *eraser) scrub(ctx context.Context) error {
-	if err := e.ledger.store.Scrub(ctx); err != nil {
+	if err := e.ledger.Scrub(ctx); err != nil {
 		return fmt.Errorf("erased, but the files of the ledger still hold earlier bytes; erase again: %w", err)
 	}
 	return nil

@@ -19,7 +19,7 @@ func ofCustomer(t *testing.T, s store.Store) {
 		op, stranger, elsewhere := NewOperation(), NewOperation(), NewOperation()
 		// Against the order of the index.
 		op.Intent.Customer, op.Intent.Action, op.Intent.Version = "customer-x", string(rune('e'-i)), op.ID
-		elsewhere.Intent.Customer, elsewhere.Intent.Namespace = "customer-x", "shop-other"
+		elsewhere.Intent.Customer, elsewhere.Intent.Namespace, elsewhere.Intent.Version = "customer-x", "shop-other", elsewhere.ID
 		insert(t, s, stranger, op, elsewhere)
 		want = append(want, op.ID)
 	}
