@@ -8,6 +8,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -491,4 +492,39 @@ func TestBodySource(t *testing.T) {
 
 func gives(body string) ledger.BodySource {
 	return func(context.Context, *ledger.Operation) ([]byte, error) { return []byte(body), nil }
+}
+
+// Printed or logged, an operation shows neither what it sends nor what came.
+func TestF099PrintingAnOperation(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, ofKeyA)
+	for name, k := range map[string]ledger.Keeping{"clear": {}, "sealed": sealed} {
+		open := d.operation(func() *ledger.Draft {
+			d.end(d.begin(as(draft(name, body), k)), unknown, "", "")
+			return draft(name, body)
+		}())
+		if string(open.Body) != body {
+			t.Fatalf("its body is %q: nothing would be tested", open.Body)
+		}
+		d.done(draft(name, body), result)
+		for _, op := range []*ledger.Operation{open, d.operation(draft(name, body))} {
+			var out bytes.Buffer
+			for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+				fmt.Fprintf(&out, verb+verb+verb+"\n", op, *op, []*ledger.Operation{op})
+				fmt.Fprintf(&out, verb+"\n", struct{ Op ledger.Operation }{*op})
+			}
+			slog.New(slog.NewTextHandler(&out, nil)).Info("it", "op", op)
+			slog.New(slog.NewJSONHandler(&out, nil)).Info("it", "op", op)
+			for _, text := range []string{"4711", "79001234567"} {
+				for _, form := range []string{text, fmt.Sprintf("%x", text), strings.Trim(fmt.Sprint([]byte(text)), "[]")} {
+					if strings.Contains(out.String(), form) {
+						t.Errorf("%s: %q is shown in\n%s", name, text, out.String())
+					}
+				}
+			}
+			if !strings.Contains(out.String(), op.ID) {
+				t.Errorf("%s: its id is not shown:\n%s", name, out.String())
+			}
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -86,6 +87,12 @@ func operation(r *store.Operation) *Operation {
 func (o *Operation) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("id", o.ID), slog.String("action", o.Intent.Action),
 		slog.String("status", string(o.Status)), slog.Int("attempts", o.Attempts))
+}
+
+// Format writes the operation as LogValue tells it, whatever the verb, so that
+// none shows what is in its body or result.
+func (o Operation) Format(f fmt.State, _ rune) {
+	_, _ = fmt.Fprintf(f, "operation %s (%s): %s after %d attempts", o.ID, o.Intent.Action, o.Status, o.Attempts)
 }
 
 // moment is a time of the store; zero for none.
