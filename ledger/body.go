@@ -25,14 +25,18 @@ var ErrBodyNotKept = errors.New("the body of the request was not kept")
 
 // Body returns the bytes to send for an operation: those that were kept, opened
 // where they are sealed, or else those of the [BodySource]. It is nil for a
-// request without a body. s is that of the operation's endpoint.
+// request without a body. Of a workflow it is the input. s is that of the
+// operation's endpoint.
 //
 // It fails with [ErrBodyNotKept], with a *[SealError], with a *[MismatchError]
 // where the source gives the body of another request, or with its error. None of
 // them leaves anything to send.
 func (l *Ledger) Body(ctx context.Context, op *Operation, s Significance) ([]byte, error) {
-	if op.storedBody != nil {
+	switch {
+	case op.storedBody != nil:
 		return l.unseal(op.row(), fieldBody, op.storedBody)
+	case op.Kind == KindWorkflow: // nothing is sent for it, and only its caller knows its input
+		return nil, fmt.Errorf("workflow %s: %w", op.ID, ErrBodyNotKept)
 	}
 	request := Payload{Method: op.Method, Path: op.Path}
 	if none, err := Fingerprint(op.Fingerprint).Matches(request, s); none || err != nil {

@@ -3,6 +3,8 @@ package ledger
 import (
 	"bytes"
 	"errors"
+
+	"github.com/botix-pro/sdk-go/ledger/internal/store"
 )
 
 // What is stored of a request or an answer tells by itself whether it is sealed:
@@ -70,6 +72,10 @@ func (e *envelope) associated(at place) []byte {
 
 // place is a column of a row.
 type place struct{ namespace, operation, field string }
+
+func at(row *store.Operation, field string) place {
+	return place{row.Intent.Namespace, row.ID, field}
+}
 
 const (
 	fieldBody   = "body"

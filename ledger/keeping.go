@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+
+	"github.com/botix-pro/sdk-go/ledger/internal/store"
 )
 
 // Keeping says what the ledger keeps of requests and answers, and in what form.
@@ -83,32 +85,33 @@ func (l *Ledger) CheckKeeping(k Keeping) error {
 // keepBody returns the bytes of a new operation in the form they are stored in.
 // It checks all that [Drive.keepResult] relies on.
 func (d *Drive) keepBody() ([]byte, error) {
-	l, body := d.ledger, d.draft.Payload.Body
-	if err := l.CheckKeeping(d.keeping); err != nil || len(body) == 0 {
+	if err := d.ledger.CheckKeeping(d.keeping); err != nil {
 		return nil, err
 	}
-	switch d.keeping.Bodies {
-	case BodySealed:
-		return l.seal(&d.op, fieldBody, body), nil
-	case BodyNone:
-		if d.draft.Driver == DriverWorker && l.source == nil {
-			return nil, fmt.Errorf("%w: a worker could never send it without a BodySource", ErrBodyNotKept)
-		}
-		return nil, nil
+	body := d.draft.Payload.Body
+	if d.keeping.Bodies == BodyNone && d.draft.Driver == DriverWorker && d.ledger.source == nil && len(body) > 0 {
+		return nil, fmt.Errorf("%w: a worker could never send it without a BodySource", ErrBodyNotKept)
 	}
-	return inClear(body), nil
+	return d.ledger.keep(&d.op, fieldBody, d.keeping.Bodies, body), nil
 }
 
 // keepResult returns an answer in the form it is stored in.
 func (d *Drive) keepResult(result []byte) []byte {
-	if len(result) == 0 {
+	return d.ledger.keep(&d.op, fieldResult, Bodies(d.keeping.Results), result)
+}
+
+// keepInput is keepBody for a workflow, of which the ledger decides.
+func (l *Ledger) keepInput(row *store.Operation, input []byte) []byte {
+	return l.keep(row, fieldBody, l.keeping.Bodies, input)
+}
+
+// keep is for bodies and results: the forms of both count alike.
+func (l *Ledger) keep(row *store.Operation, field string, form Bodies, plain []byte) []byte {
+	switch {
+	case len(plain) == 0 || form == BodyNone:
 		return nil
+	case form == BodySealed:
+		return l.seals.seal(at(row, field), plain)
 	}
-	switch d.keeping.Results {
-	case ResultSealed:
-		return d.ledger.seal(&d.op, fieldResult, result)
-	case ResultIDs:
-		return nil
-	}
-	return inClear(result)
+	return inClear(plain)
 }

@@ -105,17 +105,12 @@ func (s *seals) open(at place, e *envelope) ([]byte, error) {
 	return aead.Open(nil, e.rest[:n], e.rest[n:], e.associated(at))
 }
 
-// seal is for what [Ledger.CheckKeeping] has found a key for.
-func (l *Ledger) seal(row *store.Operation, field string, plain []byte) []byte {
-	return l.seals.seal(place{row.Intent.Namespace, row.ID, field}, plain)
-}
-
 // unseal returns in clear what is stored of an operation; its error is a
 // *[SealError].
 func (l *Ledger) unseal(row *store.Operation, field string, stored []byte) ([]byte, error) {
 	e, err := parseEnvelope(stored)
 	if err == nil && e.sealed {
-		e.clear, err = l.seals.open(place{row.Intent.Namespace, row.ID, field}, &e)
+		e.clear, err = l.seals.open(at(row, field), &e)
 	}
 	if err != nil {
 		return nil, &SealError{OperationID: row.ID, Field: field, KeyID: e.keyID, Effect: effect(row), Err: err}

@@ -12,7 +12,8 @@ type WorkflowDraft struct {
 	ID     string // UUIDv7, for the workflow if it is new
 	Intent Intent
 	// Input is all that the workflow depends on, as JSON. It is compared when the
-	// intent comes again, and kept until the workflow is final.
+	// intent comes again, and kept until the workflow is final, as the ledger
+	// keeps bodies ([Keep]).
 	Input []byte
 	// Steps is how many steps it has. Each is an operation whose draft names the
 	// workflow as its parent.
@@ -44,7 +45,8 @@ func (l *Ledger) Workflow(ctx context.Context, draft WorkflowDraft) (*Operation,
 	if err != nil {
 		return nil, err
 	}
-	was := Payload{Method: payload.Method, Path: payload.Path, Body: found.Body}
+	input, _ := l.unseal(found, fieldBody, found.Body) // one that does not open is compared by its fingerprint
+	was := Payload{Method: payload.Method, Path: payload.Path, Body: input}
 	if err := Fingerprint(found.Fingerprint).Compare(found.ID, was, payload, Significance{}); err != nil {
 		return nil, err
 	}
@@ -64,12 +66,14 @@ func (l *Ledger) newWorkflow(draft *WorkflowDraft, payload Payload) (*store.Oper
 	}
 	now := l.store.Now()
 	i := draft.Intent
-	return &store.Operation{
+	row := &store.Operation{
 		ID: draft.ID, Kind: string(KindWorkflow), Steps: draft.Steps,
 		Intent:      store.Intent{Namespace: l.namespace, Customer: i.Customer, Action: i.Action, Version: i.Version},
-		Fingerprint: string(fingerprint), Body: draft.Input,
-		Status: string(StatusPending), Driver: string(DriverWorker), CreatedAt: now, UpdatedAt: now,
-	}, nil
+		Fingerprint: string(fingerprint),
+		Status:      string(StatusPending), Driver: string(DriverWorker), CreatedAt: now, UpdatedAt: now,
+	}
+	row.Body = l.keepInput(row, draft.Input)
+	return row, nil
 }
 
 // moveParent brings the workflow of a step up to date, in the step's own commit.
