@@ -49,6 +49,9 @@ func SealWith(current SealKey, older ...SealKey) Option {
 	}
 }
 
+// Format writes the id, whatever the verb.
+func (k SealKey) Format(f fmt.State, _ rune) { _, _ = fmt.Fprintf(f, "seal key %q", k.ID) }
+
 func (k SealKey) check() error {
 	if err := checkKeyID(k.ID); err != nil {
 		return err

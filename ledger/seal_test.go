@@ -5,6 +5,7 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -194,4 +195,23 @@ func TestKeepingThatIsRefused(t *testing.T) {
 	if _, err := d.Open(t.Context(), as(draft("7", body), sealed)); err == nil || !strings.Contains(err.Error(), "SealWith") {
 		t.Errorf("a draft to be sealed without a key: %v", err)
 	}
+}
+
+// A key that is printed shows its id and no more.
+func TestF099PrintingASealKey(t *testing.T) {
+	t.Parallel()
+	k := ledger.SealKey{ID: "2026-05", AEAD: readable{key("a", "A").AEAD, "the secret"}}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+		for _, v := range []any{k, &k, []ledger.SealKey{k}, struct{ K ledger.SealKey }{k}} {
+			if got := fmt.Sprintf(verb, v); strings.Contains(got, "secret") || strings.Contains(got, "736563726574") || !strings.Contains(got, "2026-05") {
+				t.Errorf("%s of %T is %s", verb, v, got)
+			}
+		}
+	}
+}
+
+// readable is an AEAD that does not hide its key.
+type readable struct {
+	cipher.AEAD
+	Key string
 }

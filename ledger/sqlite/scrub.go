@@ -26,6 +26,13 @@ func (d *database) Scrub(ctx context.Context) (err error) {
 	if d.closed.Load() {
 		return store.ErrClosed
 	}
+	if stopped := d.writer.stopped.Load(); stopped != nil {
+		return stopped
+	}
+	// A connection to a file that is gone would make another.
+	if _, err := d.writer.file.check(); err != nil {
+		return &store.UnavailableError{Reason: "the file was deleted or replaced: open the ledger again", Err: err}
+	}
 	conn, err := d.writer.connector.Connect(ctx)
 	if err != nil {
 		return openError(err)

@@ -202,6 +202,23 @@ func TestScrubWaitsForReads(t *testing.T) {
 	}
 }
 
+// A file that is gone is not made anew.
+func TestScrubOfAFileThatIsGone(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ops.db")
+	d := openAt(t, path)
+	put(t, d)
+	if err := os.Rename(path, path+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Scrub(t.Context()); !strings.Contains(reasonOf(err), "deleted") {
+		t.Errorf("Scrub = %v, want that the file was deleted", err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("there is a file again: %v", err)
+	}
+}
+
 // A page is taken for what it is, or for nothing.
 func TestGap(t *testing.T) {
 	t.Parallel()
