@@ -175,7 +175,7 @@ func TestErasingWhatIsBeingDriven(t *testing.T) {
 	if err := d.EraseOperation(t.Context(), id, "dpo", "request 17"); !errors.Is(err, ledger.ErrInProgress) {
 		t.Errorf("EraseOperation = %v, want ErrInProgress", err)
 	}
-	if h := d.history(id); len(h) != 1 {
+	if h := d.history(id); len(h) != 0 { // its own row tells that it was recorded
 		t.Errorf("its history is %q", h)
 	}
 	d.end(drive, retry.Succeeded, result, "")

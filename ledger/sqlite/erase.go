@@ -4,7 +4,7 @@ import "context"
 
 func (t *tx) OfCustomer(ctx context.Context, namespace, customer string) ([]string, error) {
 	var ids []string
-	err := t.query(ctx, ofCustomer, []any{namespace, customer}, func(v []any) error {
+	err := t.query(ctx, idsOfCustomer, []any{namespace, customer}, func(v []any) error {
 		r := reader{row: v}
 		var id string
 		r.text(&id)

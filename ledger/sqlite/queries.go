@@ -42,7 +42,7 @@ SELECT seq FROM ledger_operations
 // No index begins with the customer: every operation would be written into it at
 // a random place. The whole of this one is read instead, and of the rows only the
 // customer's.
-const ofCustomer = `
+const idsOfCustomer = `
 SELECT id
   FROM ledger_operations INDEXED BY ledger_operations_intent
  WHERE namespace = ?1 AND customer = ?2
