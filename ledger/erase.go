@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/botix-pro/sdk-go/ledger/internal/store"
@@ -48,8 +47,8 @@ type Unended struct {
 //
 // who is the person or the program that decides, why the reason, such as the
 // number of the request; both are kept, so why should not hold what is to be
-// erased. Operations without an intent belong to no customer, and those begun
-// while Erase runs may be missed.
+// erased. Operations without an intent belong to no customer: find them with
+// [Ledger.List], and erase one by one. Those begun while Erase runs are missed.
 //
 // The bytes are gone from the database's files when Erase returns nil. When it
 // returns a report and an error, the report is of what was done by then, and
@@ -68,21 +67,28 @@ func (l *Ledger) Erase(ctx context.Context, customer, who, why string) (*Erasure
 	if err := e.check(); err != nil {
 		return nil, err
 	}
-	var ids []string
-	err := l.store.Read(ctx, func(tx store.Tx) (err error) {
-		ids, err = tx.OfCustomer(ctx, l.namespace, customer)
-		return err
-	})
-	if err != nil {
-		return nil, &UnreadableError{err}
-	}
 	report := new(Erasure)
-	for some := range slices.Chunk(ids, eraseAtOnce) {
-		if err := e.erase(ctx, some, report); err != nil {
+	page := &store.Filter{Namespace: l.namespace, Customer: customer, Limit: eraseAtOnce}
+	for {
+		var ids []string
+		err := l.store.Read(ctx, func(tx store.Tx) error {
+			rows, err := tx.List(ctx, page)
+			for i := range rows {
+				ids = append(ids, rows[i].ID)
+			}
+			return err
+		})
+		switch {
+		case err != nil:
+			return report, &UnreadableError{err}
+		case len(ids) == 0:
+			return report, e.scrub(ctx)
+		}
+		if err := e.erase(ctx, ids, report); err != nil {
 			return report, err
 		}
+		page.Before = ids[len(ids)-1]
 	}
-	return report, e.scrub(ctx)
 }
 
 // EraseOperation is [Ledger.Erase] for one operation, also for one that names no

@@ -39,15 +39,6 @@ SELECT seq FROM ledger_operations
  WHERE lane = ?1 AND first_sent_at_ms > 0 ORDER BY seq DESC LIMIT 1`
 )
 
-// No index begins with the customer: every operation would be written into it at
-// a random place. The whole of this one is read instead, and of the rows only the
-// customer's.
-const idsOfCustomer = `
-SELECT id
-  FROM ledger_operations INDEXED BY ledger_operations_intent
- WHERE namespace = ?1 AND customer = ?2
- ORDER BY seq`
-
 const children = `SELECT` + operationColumns + `
   FROM ledger_operations AS this
  WHERE parent_id = ?1

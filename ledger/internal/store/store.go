@@ -106,9 +106,6 @@ type Tx interface {
 	// History returns the events of an operation in the order they were added.
 	History(ctx context.Context, operationID string) ([]Event, error)
 
-	// OfCustomer returns the ids of a customer's operations, in the order begun.
-	OfCustomer(ctx context.Context, namespace, customer string) ([]string, error)
-
 	// Children returns the newest version of each step of a workflow: the
 	// children that no other child supersedes, in the order begun.
 	Children(ctx context.Context, parentID string) ([]Operation, error)

@@ -1,37 +1,14 @@
 package storetest
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/botix-pro/sdk-go/ledger/internal/store"
 )
 
 var erasingCases = []testCase{
-	{"a customer's operations, in the order begun", ofCustomer},
 	{"blanking takes what was said in words and nothing else", blanking},
 	{"scrubbing loses nothing", scrubbing},
-}
-
-func ofCustomer(t *testing.T, s store.Store) {
-	var want []string
-	for i := range 5 {
-		op, stranger, elsewhere := NewOperation(), NewOperation(), NewOperation()
-		// Against the order of the index.
-		op.Intent.Customer, op.Intent.Action, op.Intent.Version = "customer-x", string(rune('e'-i)), op.ID
-		elsewhere.Intent.Customer, elsewhere.Intent.Namespace, elsewhere.Intent.Version = "customer-x", "shop-other", elsewhere.ID
-		insert(t, s, stranger, op, elsewhere)
-		want = append(want, op.ID)
-	}
-	for customer, want := range map[string][]string{"customer-x": want, "Customer-x": nil, "customer-": nil} {
-		read(t, s, func(tx store.Tx) error {
-			got, err := tx.OfCustomer(t.Context(), "shop-test", customer)
-			if !slices.Equal(got, want) {
-				t.Errorf("OfCustomer(%q) = %q, want %q", customer, got, want)
-			}
-			return err
-		})
-	}
 }
 
 func blanking(t *testing.T, s store.Store) {
