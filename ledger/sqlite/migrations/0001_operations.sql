@@ -126,7 +126,8 @@ CREATE TABLE ledger_attempts (
     CHECK ((ended_at_ms = 0 AND outcome = '') OR (ended_at_ms <> 0 AND outcome <> ''))
 ) STRICT, WITHOUT ROWID;
 
--- One row for each change of an operation.
+-- One row for each change of an operation, but for what another row tells: that
+-- it was recorded, and that an attempt began while it was pending.
 CREATE TABLE ledger_history (
     seq          INTEGER PRIMARY KEY,                                    -- the order of all changes
     operation_id TEXT    NOT NULL REFERENCES ledger_operations (id),
