@@ -101,7 +101,7 @@ func (b *box) settled(t testing.TB, n ledger.EventNumber) *ledger.EventDetails {
 			return e
 		}
 		select {
-		case <-time.After(time.Millisecond):
+		case <-time.After(5 * time.Millisecond):
 		case <-t.Context().Done():
 			t.Fatalf("event %d still waits after %d tries: %s", n, e.Tries, e.LastError)
 		}

@@ -106,6 +106,7 @@ func (r *inboxRun) loop(ctx context.Context) error {
 	poll := time.NewTicker(r.work.Poll)
 	defer poll.Stop()
 	for ctx.Err() == nil {
+		r.purge(ctx)
 		more, err := r.claim(ctx)
 		switch {
 		case errors.Is(err, ErrClosed):
@@ -115,7 +116,6 @@ func (r *inboxRun) loop(ctx context.Context) error {
 		case err == nil && more:
 			continue
 		}
-		r.purge(ctx)
 		select {
 		case <-ctx.Done():
 		case <-r.inbox.wake:
