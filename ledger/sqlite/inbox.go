@@ -39,9 +39,10 @@ func (t *tx) InsertReceived(ctx context.Context, r *store.Received) (int64, erro
 	seq, err := t.insert(ctx, insertReceived,
 		d.Namespace, d.Provider, d.Subscription, d.Key, int64(r.Occurrence), r.Origin,
 		r.EventID, r.Type, r.ObjectKind, r.ObjectID, r.Version, r.OccurredAt,
-		r.PayloadHash, blobOrNull(r.Payload), bit(r.Sealed), r.Headers, r.ReceivedAt, r.LastReceivedAt, int64(r.Deliveries),
+		r.PayloadHash, blobOrNull(r.Payload), bit(r.Sealed), bit(r.Payload == nil), r.Headers, r.ReceivedAt, r.LastReceivedAt, int64(r.Deliveries),
 		orNull(r.Lane), orNull(r.State), r.Effect,
-		r.Status, r.SameAs, int64(r.Tries), r.NotBefore, r.LastError, r.DoneAt, r.Lease.Owner, r.Lease.Token, r.Lease.Until)
+		r.Status, r.SameAs, int64(r.Tries), r.NotBefore, r.LastError, r.DoneAt, r.Lease.Owner, r.Lease.Token, r.Lease.Until,
+		r.Status, d.Namespace, orNull(r.Lane))
 	if err == nil && seq == 0 {
 		return 0, store.ErrExists
 	}
@@ -116,7 +117,7 @@ func (t *tx) UpdateReceived(ctx context.Context, r *store.Received, next store.L
 	}
 	n, err := t.exec(ctx, updateReceived,
 		r.Status, int64(r.Tries), r.NotBefore, r.LastError, r.DoneAt, next.Owner, next.Token, next.Until,
-		r.Seq, r.Lease.Token)
+		r.Status, r.Seq, r.Lease.Token)
 	switch {
 	case err != nil:
 		return err

@@ -11,7 +11,8 @@ COALESCE(lane, ''), COALESCE(state, ''), effect,
 status, same_as, tries, not_before_ms, last_error, done_at_ms, lease_owner, lease_token, locked_until_ms`
 
 // DO NOTHING stands for the unique indexes only. Whether others of the lane wait
-// is asked in the same statement, so that a new event costs only this one.
+// is asked in the same statement, so that a new event costs only this one: a lane
+// in which any wait has a first.
 const insertReceived = `
 INSERT INTO ledger_inbox (
        namespace, provider, subscription, delivery_key, occurrence, origin,
@@ -20,13 +21,13 @@ INSERT INTO ledger_inbox (
        lane, state, effect,
        status, same_as, tries, not_before_ms, last_error, done_at_ms, lease_owner, lease_token, locked_until_ms,
        queued)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6,
-       ?7, ?8, ?9, ?10, ?11, ?12,
-       ?13, ?14, ?15, ?14 IS NULL, ?16, ?17, ?18, ?19,
-       ?20, ?21, ?22,
-       ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31,
-       ?23 = 'received' AND EXISTS (
-           SELECT 1 FROM ledger_inbox WHERE namespace = ?1 AND lane = ?20 AND status = 'received'))
+VALUES (?, ?, ?, ?, ?, ?,
+       ?, ?, ?, ?, ?, ?,
+       ?, ?, ?, ?, ?, ?, ?, ?,
+       ?, ?, ?,
+       ?, ?, ?, ?, ?, ?, ?, ?, ?,
+       ? = 'received' AND EXISTS (
+           SELECT 1 FROM ledger_inbox WHERE namespace = ? AND lane = ? AND status = 'received' AND queued = 0))
     ON CONFLICT DO NOTHING
 RETURNING seq`
 
@@ -65,19 +66,19 @@ const dueReceived = `SELECT` + receivedColumns + `
 // An event that comes back to its lane waits behind the one that is first now.
 const updateReceived = `
 UPDATE ledger_inbox AS this
-   SET status = ?1, tries = ?2, not_before_ms = ?3, last_error = ?4, done_at_ms = ?5,
-       lease_owner = ?6, lease_token = ?7, locked_until_ms = ?8,
-       queued = ?1 = 'received' AND lane IS NOT NULL AND EXISTS (
+   SET status = ?, tries = ?, not_before_ms = ?, last_error = ?, done_at_ms = ?,
+       lease_owner = ?, lease_token = ?, locked_until_ms = ?,
+       queued = ? = 'received' AND lane IS NOT NULL AND EXISTS (
            SELECT 1 FROM ledger_inbox AS first
             WHERE first.namespace = this.namespace AND first.lane = this.lane
               AND first.status = 'received' AND first.queued = 0 AND first.seq <> this.seq)
- WHERE seq = ?9 AND lease_token = ?10`
+ WHERE seq = ? AND lease_token = ?`
 
 // nextInLane makes the oldest event of a lane its first, if it has none.
 const nextInLane = `
 UPDATE ledger_inbox SET queued = 0
- WHERE seq = (SELECT MIN(seq) FROM ledger_inbox INDEXED BY ledger_inbox_lane
-               WHERE namespace = ?1 AND lane = ?2 AND status = 'received')
+ WHERE seq = (SELECT MIN(seq) FROM ledger_inbox INDEXED BY ledger_inbox_queued
+               WHERE namespace = ?1 AND lane = ?2 AND queued = 1)
    AND NOT EXISTS (SELECT 1 FROM ledger_inbox AS first
                     WHERE first.namespace = ?1 AND first.lane = ?2 AND first.status = 'received' AND first.queued = 0)`
 

@@ -187,3 +187,39 @@ func killAtEvent(t *testing.T, point string, acknowledged bool) error {
 	}
 	return nil
 }
+
+// Twenty deliveries of one event at once, to two processes with a worker for each
+// delivery: it is stored once and worked once, and nobody is told of an error.
+func TestF075DeliveriesToTwoProcesses(t *testing.T) {
+	t.Parallel()
+	st := newStage(t, botixtest.Config{})
+	o := st.order("messagesSend", 1)
+	o.Do, o.Deliver, o.Lease = "event", true, time.Minute
+	processes := []*helper{startHelper(t), startHelper(t)}
+	const deliveries = 20
+	var wg sync.WaitGroup
+	var got [deliveries]worked
+	for i := range got {
+		wg.Go(func() {
+			r, err := processes[i%2].do(o)
+			if err != nil {
+				t.Errorf("delivery %d: %v", i, err)
+			}
+			got[i] = r.Worked
+		})
+	}
+	wg.Wait()
+	kinds := map[string]int{}
+	for _, w := range got {
+		kinds[w.Delivered]++
+		if w.Events != 1 || w.Status != string(ledger.EventHandled) || w.Tries != 1 || !slices.Equal(w.Operations, got[0].Operations) {
+			t.Errorf("the event: %+v", w)
+		}
+	}
+	if kinds[string(ledger.ReceiptStored)] != 1 || kinds[string(ledger.ReceiptRepeat)] != deliveries-1 {
+		t.Errorf("deliveries: %v, want one stored", kinds)
+	}
+	if n := len(st.Journal().Effects()); n != 1 {
+		t.Errorf("%d messages, want 1", n)
+	}
+}

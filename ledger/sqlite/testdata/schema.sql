@@ -235,11 +235,11 @@ CREATE INDEX ledger_inbox_due ON ledger_inbox (namespace, not_before_ms) WHERE s
 CREATE UNIQUE INDEX ledger_inbox_first ON ledger_inbox (namespace, lane)
     WHERE lane IS NOT NULL AND status = 'received' AND queued = 0;
 
-CREATE INDEX ledger_inbox_lane  ON ledger_inbox (namespace, lane) WHERE lane IS NOT NULL AND status = 'received';
+CREATE INDEX ledger_inbox_queued ON ledger_inbox (namespace, lane) WHERE queued = 1;
 
-CREATE INDEX ledger_inbox_state ON ledger_inbox (namespace, state, occurred_at_ms) WHERE state IS NOT NULL AND status = 'handled';
+CREATE INDEX ledger_inbox_state  ON ledger_inbox (namespace, state, occurred_at_ms) WHERE state IS NOT NULL AND status = 'handled';
 
-CREATE INDEX ledger_inbox_done ON ledger_inbox (namespace, blanked, done_at_ms) WHERE done_at_ms > 0 AND status <> 'failed';
+CREATE INDEX ledger_inbox_done   ON ledger_inbox (namespace, blanked, done_at_ms) WHERE done_at_ms > 0 AND status <> 'failed';
 
 CREATE TABLE ledger_inbox_conflicts (
     event               INTEGER NOT NULL REFERENCES ledger_inbox (seq) ON DELETE CASCADE,
