@@ -1,0 +1,94 @@
+package ledger_test
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/botix-pro/sdk-go/ledger"
+)
+
+// aead is a key of AES-256-GCM.
+func aead(t testing.TB, secret string) cipher.AEAD {
+	t.Helper()
+	key := sha256.Sum256([]byte(secret))
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	gcm, err := cipher.NewGCM(block)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gcm
+}
+
+// Sealed payloads are in no file of the ledger, and are what was received.
+func TestSealedPayloads(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ops.db")
+	b := openBox(t, path, ledger.SealPayloads(aead(t, "right")))
+	e, forged := payment(1), payment(1)
+	e.Payload = []byte(`{"id":"evt_1","phone":"+70000000042"}`)
+	forged.Payload = []byte(`{"id":"evt_1","phone":"+70000000099"}`)
+	r := b.receive(t, e)
+	b.receive(t, forged)
+	files, err := filepath.Glob(path + "*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, secret := range []string{"+70000000042", "+70000000099"} {
+			if strings.Contains(string(data), secret) {
+				t.Errorf("%s holds %s in clear", filepath.Base(file), secret)
+			}
+		}
+	}
+	details := b.event(t, r.Number)
+	if string(details.Payload) != string(e.Payload) || len(details.Conflicts) != 1 || string(details.Conflicts[0].Payload) != string(forged.Payload) {
+		t.Errorf("opened: %s, %+v", details.Payload, details.Conflicts)
+	}
+	sum := sha256.Sum256(e.Payload)
+	if n := b.query(t, "SELECT COUNT(*) FROM payment_webhook_events WHERE payload_hash = ?", "sha256:"+hex.EncodeToString(sum[:])); n != 1 {
+		t.Error("the hash is not that of the payload")
+	}
+	for name, opts := range map[string][]ledger.InboxOption{
+		"without a key": nil, "with another key": {ledger.SealPayloads(aead(t, "wrong"))},
+	} {
+		other, err := b.led.Inbox(opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := other.Event(t.Context(), r.Number); !errors.Is(err, ledger.ErrSealed) {
+			t.Errorf("%s: %v, want ErrSealed", name, err)
+		}
+	}
+	// Put into another row it does not open.
+	second := b.receive(t, payment(2))
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if _, err := db.Exec("UPDATE ledger_inbox SET payload = (SELECT payload FROM ledger_inbox WHERE seq = ?) WHERE seq = ?", r.Number, second.Number); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Event(t.Context(), second.Number); !errors.Is(err, ledger.ErrSealed) {
+		t.Errorf("the payload of another event: %v, want ErrSealed", err)
+	}
+}
