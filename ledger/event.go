@@ -144,7 +144,7 @@ func (e Event) effect(delivery string, occurrence int) string {
 		if (Intent{"-", "-", e.Effect}).Check() == nil {
 			return e.Effect
 		}
-		return digest([]byte(e.Effect))
+		return payloadDigest([]byte(e.Effect))
 	}
 	if key := EffectKey(e); key != "" && e.Type != TypeTest {
 		return key
@@ -168,7 +168,7 @@ func (e Event) lane() string {
 // it. Otherwise only the clock does.
 func (e Event) dated() bool { return e.ID != "" || e.Version != "" || !e.OccurredAt.IsZero() }
 
-func digest(b []byte) string {
+func payloadDigest(b []byte) string {
 	sum := sha256.Sum256(b)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }

@@ -20,7 +20,7 @@ import (
 // is safe for concurrent use, and several processes may use one.
 type Inbox struct {
 	ledger   *Ledger
-	sealer   sealer
+	sealer   payloadSealer
 	retries  map[string][]time.Duration // by provider
 	payloads time.Duration
 	memory   time.Duration
@@ -48,16 +48,14 @@ func ForOperationsOf(l *Ledger) InboxOption {
 
 // SealPayloads encrypts payloads before they are stored. The inbox binds each to
 // the delivery it came with, and makes a random nonce for it; of AES-GCM that
-// allows 2³² payloads under a key. What one key has sealed no other opens, so
-// keep it for as long as payloads are kept. Ids, types, headers and the SHA-256
-// of a payload stay in clear.
-func SealPayloads(key cipher.AEAD) InboxOption {
-	return func(b *Inbox) error {
-		if key == nil {
-			return errors.New("the key for payloads is nil")
-		}
-		b.sealer.key = key
-		return nil
+// allows 2³² payloads under a key (NIST SP 800-38D, section 8.3). Older keys open
+// what they sealed; a key is needed for as long as payloads are kept. Ids, types,
+// headers and the SHA-256 of a payload stay in clear. The keys have to be safe for
+// concurrent use, as those of the standard library are.
+func SealPayloads(key cipher.AEAD, older ...cipher.AEAD) InboxOption {
+	return func(b *Inbox) (err error) {
+		b.sealer, err = newPayloadSealer(append([]cipher.AEAD{key}, older...))
+		return err
 	}
 }
 
@@ -125,7 +123,7 @@ func (l *Ledger) Inbox(opts ...InboxOption) (*Inbox, error) {
 	}
 	least := overhang
 	for pauses := range maps.Values(b.retries) {
-		least = max(least, overhang+total(pauses))
+		least = max(least, overhang+lasting(pauses))
 	}
 	if b.memory == 0 {
 		b.memory = max(least, b.payloads)
@@ -139,8 +137,8 @@ func (l *Ledger) Inbox(opts ...InboxOption) (*Inbox, error) {
 	return b, nil
 }
 
-// total is for how long a sender repeats an event.
-func total(pauses []time.Duration) (sum time.Duration) {
+// lasting is for how long a sender repeats an event.
+func lasting(pauses []time.Duration) (sum time.Duration) {
 	for _, p := range pauses {
 		sum += p
 	}

@@ -36,7 +36,7 @@ func (r *inboxRun) claim(ctx context.Context) (more bool, err error) {
 		if err != nil {
 			return err
 		}
-		if i := firstInterrupted(due); i >= 0 {
+		if i := firstCutOff(due); i >= 0 {
 			if busy > 0 {
 				return nil // when those have ended
 			}
@@ -63,19 +63,19 @@ func (r *inboxRun) claim(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// firstInterrupted is the place of an event whose last try was cut off.
-func firstInterrupted(due []store.Received) int {
+// firstCutOff is the place of an event whose last try was cut off.
+func firstCutOff(due []store.Received) int {
 	for i := range due {
-		if interrupted(&due[i]) {
+		if cutOff(&due[i]) {
 			return i
 		}
 	}
 	return -1
 }
 
-// interrupted reports whether an event that is due was never given back: its
+// cutOff reports whether an event that is due was never given back: its
 // worker is gone, perhaps because of it.
-func interrupted(row *store.Received) bool { return row.Lease.Owner != "" }
+func cutOff(row *store.Received) bool { return row.Lease.Owner != "" }
 
 // take puts an event under this run's lease, or ends it without another try; then
 // there is nothing to work.
@@ -88,7 +88,7 @@ func (r *inboxRun) take(ctx context.Context, tx store.Tx, row store.Received) (*
 	case superseded:
 		row.Status, row.DoneAt = string(EventSuperseded), now
 		return nil, tx.UpdateReceived(ctx, &row, released(row.Lease))
-	case interrupted(&row) && row.Tries >= r.work.Retry.MaxAttempts:
+	case cutOff(&row) && row.Tries >= r.work.Retry.MaxAttempts:
 		return nil, r.fail(ctx, tx, row, fmt.Sprintf("the process ended during try %d", row.Tries))
 	}
 	row.Tries++

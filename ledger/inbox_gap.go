@@ -39,7 +39,7 @@ func (b *Inbox) patience(provider string) time.Duration {
 	if len(pauses) == 1 {
 		return pauses[0]
 	}
-	return total(pauses[:len(pauses)-1])
+	return lasting(pauses[:len(pauses)-1])
 }
 
 // Alive notes that the events of a subscription can be received now. Call it

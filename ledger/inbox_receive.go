@@ -101,7 +101,7 @@ func (b *Inbox) arrive(e Event, origin string) (*arrival, error) {
 		}
 		headers = string(text)
 	}
-	hash := digest(e.Payload)
+	hash := payloadDigest(e.Payload)
 	key := "body:" + hash
 	if e.ID != "" {
 		key = "id:" + e.ID

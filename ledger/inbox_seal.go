@@ -9,41 +9,60 @@ import (
 	"github.com/botix-pro/sdk-go/ledger/internal/store"
 )
 
-// ErrSealed: a payload was sealed, and the inbox has no key or another.
-var ErrSealed = errors.New("the payload is sealed with a key that the inbox does not have")
+// ErrPayloadSealed: a payload was sealed, and the inbox has not the key.
+var ErrPayloadSealed = errors.New("the payload is sealed with a key that the inbox does not have")
 
-// sealer encrypts payloads at rest, if it has a key.
-type sealer struct{ key cipher.AEAD }
+// payloadSealer encrypts payloads at rest, if it has keys. The first seals, and
+// all open.
+type payloadSealer struct{ keys []cipher.AEAD }
+
+// minPayloadNonce is the shortest nonce, in bytes, that can be random: of shorter
+// ones two would soon be the same.
+const minPayloadNonce = 12
+
+func newPayloadSealer(keys []cipher.AEAD) (payloadSealer, error) {
+	for _, key := range keys {
+		switch {
+		case key == nil:
+			return payloadSealer{}, errors.New("a key for payloads is nil")
+		case 0 < key.NonceSize() && key.NonceSize() < minPayloadNonce:
+			return payloadSealer{}, fmt.Errorf("a key for payloads has nonces of %d bytes: random ones would repeat", key.NonceSize())
+		}
+	}
+	return payloadSealer{keys}, nil
+}
 
 // seal returns what is stored of a payload: a nonce and the sealed bytes.
-func (s sealer) seal(payload []byte, d store.Delivery) (stored []byte, sealed bool, err error) {
-	if s.key == nil {
+func (s payloadSealer) seal(payload []byte, d store.Delivery) (stored []byte, sealed bool, err error) {
+	if len(s.keys) == 0 {
 		return payload, false, nil
 	}
-	nonce := make([]byte, s.key.NonceSize(), s.key.NonceSize()+len(payload)+s.key.Overhead())
+	key := s.keys[0]
+	nonce := make([]byte, key.NonceSize(), key.NonceSize()+len(payload)+key.Overhead())
 	if _, err := rand.Read(nonce); err != nil {
 		return nil, false, err
 	}
-	return s.key.Seal(nonce, nonce, payload, place(d)), true, nil
+	return key.Seal(nonce, nonce, payload, payloadPlace(d)), true, nil
 }
 
 // open is seal's inverse; of a payload that was blanked it is nil.
-func (s sealer) open(stored []byte, sealed bool, d store.Delivery) ([]byte, error) {
-	switch {
-	case stored == nil || !sealed:
+func (s payloadSealer) open(stored []byte, sealed bool, d store.Delivery) ([]byte, error) {
+	if stored == nil || !sealed {
 		return stored, nil
-	case s.key == nil || len(stored) < s.key.NonceSize():
-		return nil, ErrSealed
 	}
-	nonce, text := stored[:s.key.NonceSize()], stored[s.key.NonceSize():]
-	payload, err := s.key.Open(nil, nonce, text, place(d))
-	if err != nil {
-		return nil, ErrSealed // the error of a wrong key says no more
+	for _, key := range s.keys {
+		n := key.NonceSize()
+		if len(stored) < n {
+			continue
+		}
+		if payload, err := key.Open(nil, stored[:n], stored[n:], payloadPlace(d)); err == nil {
+			return payload, nil
+		}
 	}
-	return payload, nil
+	return nil, ErrPayloadSealed // the error of a wrong key says no more
 }
 
-// place keeps a sealed payload from being put into another row.
-func place(d store.Delivery) []byte {
+// payloadPlace keeps a sealed payload from being put into another row.
+func payloadPlace(d store.Delivery) []byte {
 	return fmt.Appendf(nil, "%q %q %q %q", d.Namespace, d.Provider, d.Subscription, d.Key)
 }

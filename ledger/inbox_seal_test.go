@@ -70,9 +70,27 @@ func TestSealedPayloads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := other.Event(t.Context(), r.Number); !errors.Is(err, ledger.ErrSealed) {
-			t.Errorf("%s: %v, want ErrSealed", name, err)
+		if _, err := other.Event(t.Context(), r.Number); !errors.Is(err, ledger.ErrPayloadSealed) {
+			t.Errorf("%s: %v, want ErrPayloadSealed", name, err)
 		}
+	}
+	rotated, err := b.led.Inbox(ledger.SealPayloads(aead(t, "new"), aead(t, "right")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh := payment(3)
+	fresh.Payload = []byte(`{"id":"evt_3","phone":"+70000000042"}`)
+	stored, err := rotated.Receive(t.Context(), fresh)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range map[ledger.EventNumber]string{r.Number: string(e.Payload), stored.Number: string(fresh.Payload)} {
+		if got, err := rotated.Event(t.Context(), n); err != nil || string(got.Payload) != want {
+			t.Errorf("event %d after the key was changed: %v", n, err)
+		}
+	}
+	if _, err := b.Event(t.Context(), stored.Number); !errors.Is(err, ledger.ErrPayloadSealed) {
+		t.Errorf("with the old key only: %v, want ErrPayloadSealed", err)
 	}
 	// Put into another row it does not open.
 	second := b.receive(t, payment(2))
@@ -88,7 +106,7 @@ func TestSealedPayloads(t *testing.T) {
 	if _, err := db.Exec("UPDATE ledger_inbox SET payload = (SELECT payload FROM ledger_inbox WHERE seq = ?) WHERE seq = ?", r.Number, second.Number); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Event(t.Context(), second.Number); !errors.Is(err, ledger.ErrSealed) {
-		t.Errorf("the payload of another event: %v, want ErrSealed", err)
+	if _, err := b.Event(t.Context(), second.Number); !errors.Is(err, ledger.ErrPayloadSealed) {
+		t.Errorf("the payload of another event: %v, want ErrPayloadSealed", err)
 	}
 }

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -32,10 +33,10 @@ type InboxWork struct {
 }
 
 func (w InboxWork) withDefaults() (InboxWork, error) {
-	w.Concurrency = max(or(w.Concurrency, 4), 0)
-	w.Poll, w.Grace = or(w.Poll, time.Second), or(w.Grace, 10*time.Second)
-	w.Retry.Cap = or(w.Retry.Cap, 10*time.Minute)
-	w.Retry.Base = or(w.Retry.Base, min(time.Second, w.Retry.Cap))
+	w.Concurrency = max(cmp.Or(w.Concurrency, 4), 0)
+	w.Poll, w.Grace = cmp.Or(w.Poll, time.Second), cmp.Or(w.Grace, 10*time.Second)
+	w.Retry.Cap = cmp.Or(w.Retry.Cap, 10*time.Minute)
+	w.Retry.Base = cmp.Or(w.Retry.Base, min(time.Second, w.Retry.Cap))
 	w.Retry = w.Retry.WithDefaults()
 	if w.Logger == nil {
 		w.Logger = slog.New(slog.DiscardHandler)
@@ -47,14 +48,6 @@ func (w InboxWork) withDefaults() (InboxWork, error) {
 		return w, errors.New("inbox: a worker's Concurrency, Poll or Grace is negative")
 	}
 	return w, w.Retry.Validate()
-}
-
-func or[T comparable](value, fallback T) T {
-	var zero T
-	if value == zero {
-		return fallback
-	}
-	return value
 }
 
 // purgeEvery is how often a worker lets go of what was kept for long enough.
