@@ -41,7 +41,7 @@ const namespace = "crash"
 // order is what the test asks a helper to do.
 type order struct {
 	ID int    // of the order; the answer has it
-	Do string // call, load, resume, age, event; or go, for a call that has paused
+	Do string // call, load, resume, age, event, flood, drain; or go, for a call that has paused
 
 	File, URL, APIKey string
 	Operation         string // messagesSend, contactsCreate, contactsUpdate, webhooksCreate
@@ -159,6 +159,10 @@ func (h *helping) follow(o order) report {
 		return h.resume(o)
 	case "event":
 		return h.event(o)
+	case "flood":
+		return h.flood(o)
+	case "drain":
+		return o.drain()
 	case "age":
 		return report{Err: text(age(o.File, o.Age))}
 	}
