@@ -30,7 +30,8 @@ type Inbox struct {
 // InboxOption changes a default of an inbox.
 type InboxOption func(*Inbox) error
 
-// ErrOtherDatabase: what has to be in one transaction would be in two databases.
+// ErrOtherDatabase says that what has to be in one transaction would be in two
+// databases.
 var ErrOtherDatabase = errors.New("the inbox and the operations of its events have to be in one database")
 
 // ForOperationsOf names the ledger of the client whose workers drive the

@@ -11,7 +11,7 @@ import (
 	"github.com/botix-pro/sdk-go/ledger/internal/store"
 )
 
-// ErrDecision: who decides, or why, was not said.
+// ErrDecision says that it was not said who decides, or why.
 var ErrDecision = errors.New("a decision needs who makes it and why")
 
 // Decision is a person's word on events: who and why are required and kept in

@@ -9,7 +9,7 @@ import (
 	"github.com/botix-pro/sdk-go/ledger/internal/store"
 )
 
-// ErrPayloadSealed: a payload was sealed, and the inbox has not the key.
+// ErrPayloadSealed says that a payload was sealed and the inbox has not the key.
 var ErrPayloadSealed = errors.New("the payload is sealed with a key that the inbox does not have")
 
 // payloadSealer encrypts payloads at rest, if it has keys. The first seals, and

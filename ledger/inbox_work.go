@@ -33,7 +33,7 @@ type InboxWork struct {
 }
 
 func (w InboxWork) withDefaults() (InboxWork, error) {
-	w.Concurrency = max(cmp.Or(w.Concurrency, 4), 0)
+	w.Concurrency = cmp.Or(w.Concurrency, 4)
 	w.Poll, w.Grace = cmp.Or(w.Poll, time.Second), cmp.Or(w.Grace, 10*time.Second)
 	w.Retry.Cap = cmp.Or(w.Retry.Cap, 10*time.Minute)
 	w.Retry.Base = cmp.Or(w.Retry.Base, min(time.Second, w.Retry.Cap))
@@ -44,7 +44,7 @@ func (w InboxWork) withDefaults() (InboxWork, error) {
 	switch {
 	case w.Handle == nil:
 		return w, errors.New("inbox: a worker needs a handler")
-	case w.Concurrency == 0, w.Poll < 0, w.Grace < 0:
+	case w.Concurrency < 0, w.Poll < 0, w.Grace < 0:
 		return w, errors.New("inbox: a worker's Concurrency, Poll or Grace is negative")
 	}
 	return w, w.Retry.Validate()
