@@ -168,7 +168,9 @@ func (e Event) lane() string {
 // it. Otherwise only the clock does.
 func (e Event) dated() bool { return e.ID != "" || e.Version != "" || !e.OccurredAt.IsZero() }
 
+const hashName = "sha256:"
+
 func payloadDigest(b []byte) string {
 	sum := sha256.Sum256(b)
-	return "sha256:" + hex.EncodeToString(sum[:])
+	return hashName + hex.EncodeToString(sum[:])
 }
