@@ -16,7 +16,7 @@ import (
 type InboxWork struct {
 	Handle EventHandler
 
-	// Concurrency is how many events are worked at once. Default 4.
+	// Concurrency is how many events are worked at once. Default 16.
 	Concurrency int
 	// Retry spaces the tries of an event; after MaxAttempts it has failed and
 	// waits for a person. A try that the end of the process cut off counts. Zero
@@ -33,7 +33,7 @@ type InboxWork struct {
 }
 
 func (w InboxWork) withDefaults() (InboxWork, error) {
-	w.Concurrency = cmp.Or(w.Concurrency, 4)
+	w.Concurrency = cmp.Or(w.Concurrency, 16)
 	w.Poll, w.Grace = cmp.Or(w.Poll, time.Second), cmp.Or(w.Grace, 10*time.Second)
 	w.Retry.Cap = cmp.Or(w.Retry.Cap, 10*time.Minute)
 	w.Retry.Base = cmp.Or(w.Retry.Base, min(time.Second, w.Retry.Cap))

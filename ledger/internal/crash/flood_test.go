@@ -49,7 +49,7 @@ func (h *helping) flood(o order) report {
 			}
 		}()
 	}
-	go func() { failed <- inbox.Work(ctx, ledger.InboxWork{Handle: creditAccount}) }()
+	go func() { failed <- inbox.Work(ctx, ledger.InboxWork{Handle: creditAccount, Concurrency: 64}) }()
 	return report{Err: errors.Join(errors.New("the flood ended"), <-failed, led.Close()).Error()}
 }
 
@@ -63,7 +63,7 @@ func (o order) drain() (r report) {
 	working, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- inbox.Work(working, ledger.InboxWork{Handle: creditAccount, Poll: 10 * time.Millisecond})
+		ended <- inbox.Work(working, ledger.InboxWork{Handle: creditAccount, Concurrency: 64, Poll: 10 * time.Millisecond})
 	}()
 	for err == nil {
 		var waiting []ledger.InboxEvent
