@@ -124,16 +124,12 @@ func (d *Drive) findOrRecord(ctx context.Context, tx store.Tx) (id string, err e
 		return "", err
 	}
 	stands.write(&run.op)
+	// That it was recorded is its row: no event tells what a row does.
 	err = tx.Insert(ctx, &run.op)
 	if errors.Is(err, store.ErrExists) {
 		err = run.taken(ctx, tx)
 	}
-	if err != nil {
-		return "", err
-	}
-	return run.op.ID, tx.Append(ctx, &store.Event{
-		OperationID: run.op.ID, At: run.op.CreatedAt, To: run.op.Status, What: string(CauseRecorded),
-	})
+	return run.op.ID, err
 }
 
 // call runs a handler. Neither a panic nor runtime.Goexit in it ends the worker.

@@ -19,9 +19,12 @@ type alone struct {
 	naive *naive
 }
 
-func (a alone) Write(_ context.Context, unit func(store.Tx) error) error { return a.naive.write(unit) }
-func (a alone) Now() int64                                               { return time.Now().UnixMilli() }
-func (a alone) Close() error                                             { return a.naive.close() }
+func (a alone) Write(ctx context.Context, unit func(store.Tx) error) error {
+	return a.naive.write(ctx, unit)
+}
+
+func (a alone) Now() int64   { return time.Now().UnixMilli() }
+func (a alone) Close() error { return a.naive.close() }
 
 // receiving has senders deliver events of 1 KiB, each a new one, for a while.
 func receiving(b *testing.B, inbox *ledger.Inbox, senders int, d time.Duration) run {

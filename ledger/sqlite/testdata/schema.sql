@@ -179,29 +179,29 @@ CREATE TABLE ledger_inbox (
     seq                 INTEGER PRIMARY KEY AUTOINCREMENT,
     namespace           TEXT    NOT NULL CHECK (namespace <> ''),
 
-    provider            TEXT    NOT NULL CHECK (trim(provider) <> ''),
+    provider            TEXT    NOT NULL CHECK (provider >= '!' OR trim(provider) <> ''),
     subscription        TEXT    NOT NULL,
     delivery_key        TEXT    NOT NULL CHECK (delivery_key <> ''), -- the signed id, or a digest of the signed bytes
     occurrence          INTEGER NOT NULL CHECK (occurrence >= 0),
     origin              TEXT    NOT NULL CHECK (origin = 'delivery' OR origin = 'backfill'),
 
     event_id            TEXT    NOT NULL,                            -- '' where the sender signs none
-    event_type          TEXT    NOT NULL CHECK (trim(event_type) <> ''),
+    event_type          TEXT    NOT NULL CHECK (event_type >= '!' OR trim(event_type) <> ''),
     object_kind         TEXT    NOT NULL,
     object_id           TEXT    NOT NULL,
     object_version      TEXT    NOT NULL,
     occurred_at_ms      INTEGER NOT NULL CHECK (occurred_at_ms >= 0),
     payload_hash        TEXT    NOT NULL CHECK (payload_hash <> ''),
     payload             BLOB,
-    sealed              INTEGER NOT NULL CHECK (sealed IN (0, 1)),
-    blanked             INTEGER NOT NULL DEFAULT 0 CHECK (blanked IN (0, 1)),
+    sealed              INTEGER NOT NULL CHECK (sealed = 0 OR sealed = 1),
+    blanked             INTEGER NOT NULL DEFAULT 0 CHECK (blanked = 0 OR blanked = 1),
     headers             TEXT    NOT NULL,                            -- JSON
     received_at_ms      INTEGER NOT NULL CHECK (received_at_ms > 0),
     last_received_at_ms INTEGER NOT NULL CHECK (last_received_at_ms > 0),
     deliveries          INTEGER NOT NULL CHECK (deliveries >= 1),
 
     lane                TEXT    CHECK (lane <> ''),                  -- in which one is worked at a time, in order
-    queued              INTEGER NOT NULL CHECK (queued IN (0, 1)),   -- behind another of its lane
+    queued              INTEGER NOT NULL CHECK (queued = 0 OR queued = 1),   -- behind another of its lane
     state               TEXT    CHECK (state <> ''),                 -- that it sets as a whole
     effect              TEXT    NOT NULL CHECK (effect <> ''),
 
@@ -217,9 +217,9 @@ CREATE TABLE ledger_inbox (
     lease_token         INTEGER NOT NULL CHECK (lease_token >= 0),
     locked_until_ms     INTEGER NOT NULL CHECK (locked_until_ms >= 0),
 
-    CHECK ((payload IS NULL) = (blanked = 1)),
-    CHECK ((status = 'received') = (done_at_ms = 0)),
-    CHECK ((status = 'duplicate') = (same_as > 0)),
+    CHECK ((blanked = 0 AND payload IS NOT NULL) OR (blanked = 1 AND payload IS NULL)),
+    CHECK ((done_at_ms = 0 AND status = 'received') OR (done_at_ms > 0 AND status <> 'received')),
+    CHECK ((same_as = 0 AND status <> 'duplicate') OR (same_as > 0 AND status = 'duplicate')),
     CHECK (queued = 0 OR (status = 'received' AND lane IS NOT NULL)),
     CHECK (lease_owner <> '' OR locked_until_ms = 0)
 ) STRICT;
@@ -245,7 +245,7 @@ CREATE TABLE ledger_inbox_conflicts (
     event               INTEGER NOT NULL REFERENCES ledger_inbox (seq) ON DELETE CASCADE,
     payload_hash        TEXT    NOT NULL CHECK (payload_hash <> ''),
     payload             BLOB,
-    sealed              INTEGER NOT NULL CHECK (sealed IN (0, 1)),
+    sealed              INTEGER NOT NULL CHECK (sealed = 0 OR sealed = 1),
     headers             TEXT    NOT NULL,
     received_at_ms      INTEGER NOT NULL CHECK (received_at_ms > 0),
     last_received_at_ms INTEGER NOT NULL CHECK (last_received_at_ms > 0),
@@ -286,7 +286,7 @@ END;
 
 CREATE TABLE ledger_inbox_watch (
     namespace    TEXT    NOT NULL CHECK (namespace <> ''),
-    provider     TEXT    NOT NULL CHECK (trim(provider) <> ''),
+    provider     TEXT    NOT NULL CHECK (provider >= '!' OR trim(provider) <> ''),
     subscription TEXT    NOT NULL,
     alive_at_ms  INTEGER NOT NULL CHECK (alive_at_ms > 0),
     PRIMARY KEY (namespace, provider, subscription)
@@ -295,7 +295,7 @@ CREATE TABLE ledger_inbox_watch (
 CREATE TABLE ledger_inbox_gaps (
     seq          INTEGER PRIMARY KEY AUTOINCREMENT,
     namespace    TEXT    NOT NULL CHECK (namespace <> ''),
-    provider     TEXT    NOT NULL CHECK (trim(provider) <> ''),
+    provider     TEXT    NOT NULL CHECK (provider >= '!' OR trim(provider) <> ''),
     subscription TEXT    NOT NULL,
     from_ms      INTEGER NOT NULL CHECK (from_ms > 0),
     until_ms     INTEGER NOT NULL CHECK (until_ms > from_ms),
