@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/botix-pro/sdk-go/ledger/internal/store"
@@ -36,7 +37,7 @@ func (r *inboxRun) claim(ctx context.Context) (more bool, err error) {
 		if err != nil {
 			return err
 		}
-		if i := firstCutOff(due); i >= 0 {
+		if i := r.firstSuspect(due); i >= 0 {
 			if busy > 0 {
 				return nil // when those have ended
 			}
@@ -63,14 +64,12 @@ func (r *inboxRun) claim(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-// firstCutOff is the place of an event whose last try was cut off.
-func firstCutOff(due []store.Received) int {
-	for i := range due {
-		if cutOff(&due[i]) {
-			return i
-		}
-	}
-	return -1
+// firstSuspect is the place of an event that may be what ends processes: a try of
+// it was cut off, and not its first. Whatever was beside the culprit is suspected
+// with it; worked alone, only the culprit meets its end again.
+func (r *inboxRun) firstSuspect(due []store.Received) int {
+	enough := min(2, r.work.Retry.MaxAttempts-1)
+	return slices.IndexFunc(due, func(row store.Received) bool { return cutOff(&row) && row.Tries >= enough })
 }
 
 // cutOff reports whether an event that is due was never given back: its

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -119,8 +120,39 @@ func TestLostEventEndsItsHandler(t *testing.T) {
 	})
 }
 
-// An event that a process was working on when it ended is tried alone, and given
-// up when that happens too often; those that were beside it are not.
+// crash leaves what a process does that ends in the middle of events.
+func (b *box) crash(t *testing.T, where string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+b.path+"?_pragma=busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.Exec(`UPDATE ledger_inbox SET lease_owner = 'gone', lease_token = lease_token + 1, tries = tries + 1, locked_until_ms = 1
+		WHERE status = 'received'` + where)
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// beside counts how many handlers run at once.
+type beside struct {
+	mu        sync.Mutex
+	now, most int
+}
+
+func (b *beside) work(d time.Duration) {
+	b.mu.Lock()
+	b.now++
+	b.most = max(b.most, b.now)
+	b.mu.Unlock()
+	time.Sleep(d)
+	b.mu.Lock()
+	b.now--
+	b.mu.Unlock()
+}
+
+// Events that a process was working on when it ended twice are tried alone; the
+// one that ends it is given up, and those that were beside it are not.
 func TestEventThatEndsTheProcess(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -129,43 +161,24 @@ func TestEventThatEndsTheProcess(t *testing.T) {
 		for n := range 4 {
 			numbers = append(numbers, b.receive(t, payment(n)).Number)
 		}
-		// What a process leaves that ended in the middle of four.
-		crash := func(where string) {
-			db, err := sql.Open("sqlite", "file:"+b.path+"?_pragma=busy_timeout(5000)")
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = db.Exec(`UPDATE ledger_inbox SET lease_owner = 'gone', lease_token = lease_token + 1, tries = tries + 1, locked_until_ms = 1
-				WHERE status = 'received'` + where)
-			if err := errors.Join(err, db.Close()); err != nil {
-				t.Fatal(err)
-			}
-		}
-		crash("")
-		together, most := 0, 0
-		var mu sync.Mutex
+		b.crash(t, "")
+		b.crash(t, "")
+		var others beside
 		work := func(ctx context.Context, h *ledger.Handling) error {
-			mu.Lock()
-			together++
-			most = max(most, together)
-			mu.Unlock()
-			time.Sleep(100 * time.Millisecond)
-			mu.Lock()
-			together--
-			mu.Unlock()
+			others.work(100 * time.Millisecond)
 			if h.ID == "evt_2" {
 				<-ctx.Done() // as if the process ended here
 				return ctx.Err()
 			}
 			return nil
 		}
-		for try := 2; try <= 5; try++ {
+		for try := 3; try <= 5; try++ {
 			stop := b.work(t, ledger.InboxWork{Handle: work, Grace: time.Millisecond})
 			time.Sleep(5 * time.Second)
 			stop()
-			crash(" AND event_id = 'evt_2'")
-			if most != 1 {
-				t.Errorf("try %d: %d were worked at once", try, most)
+			b.crash(t, " AND event_id = 'evt_2'")
+			if others.most != 1 {
+				t.Errorf("try %d: %d were worked at once", try, others.most)
 			}
 		}
 		stop := b.work(t, ledger.InboxWork{Handle: work})
@@ -175,11 +188,40 @@ func TestEventThatEndsTheProcess(t *testing.T) {
 			t.Errorf("the event that ends the process: %+v", e.InboxEvent)
 		}
 		for _, n := range []ledger.EventNumber{numbers[0], numbers[1], numbers[3]} {
-			if e := b.event(t, n); e.Status != ledger.EventHandled {
+			if e := b.event(t, n); e.Status != ledger.EventHandled || e.Tries != 3 {
 				t.Errorf("one beside it: %+v", e.InboxEvent)
 			}
 		}
 	})
+}
+
+// After one crash nothing is suspected, unless few tries are allowed.
+func TestEventsAfterOneCrash(t *testing.T) {
+	t.Parallel()
+	for tries, most := range map[int]int{5: 4, 2: 1} {
+		t.Run(fmt.Sprintf("of %d tries", tries), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := newBox(t)
+				var last ledger.Receipt
+				for n := range 4 {
+					last = b.receive(t, payment(n))
+				}
+				b.crash(t, "")
+				var others beside
+				b.work(t, ledger.InboxWork{Retry: steady(tries), Handle: func(context.Context, *ledger.Handling) error {
+					others.work(100 * time.Millisecond)
+					return nil
+				}})
+				if e := b.settled(t, last.Number); e.Status != ledger.EventHandled || e.Tries != 2 {
+					t.Errorf("%+v", e.InboxEvent)
+				}
+				if others.most != most {
+					t.Errorf("%d were worked at once, want %d", others.most, most)
+				}
+			})
+		})
+	}
 }
 
 // A worker that cannot be is not begun; one whose ledger is closed ends.

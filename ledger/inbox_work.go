@@ -57,8 +57,9 @@ const purgeEvery = time.Hour
 // nothing new is begun, and what has not ended within the grace period is given
 // back. Events of one lane are worked one at a time in the order received; one
 // that fails holds up its lane until it is given up, and nothing else. An event
-// that a process was working on when it ended is tried again alone, with nothing
-// beside it: one that ends the process takes no other with it.
+// that a process was working on when it ended, and that had been tried before, is
+// tried again alone, with nothing beside it: one that ends the process is given up
+// in the end, and takes no other with it.
 //
 // Several workers may run, in one process or in many. Work fails when the ledger
 // is closed; while the database cannot be used otherwise, it goes on trying.

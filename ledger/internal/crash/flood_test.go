@@ -109,6 +109,7 @@ func TestRandomKillsOfReceivers(t *testing.T) {
 	t.Parallel()
 	st := newStage(t, botixtest.Config{})
 	want := int64(scale(*flooded))
+	life := min(3*time.Second, 250*time.Millisecond*time.Duration(1+want/10_000)) // longer ones get further
 	var acknowledged sync.Map
 	var count, lives atomic.Int64
 	var slots sync.WaitGroup
@@ -124,7 +125,7 @@ func TestRandomKillsOfReceivers(t *testing.T) {
 					t.Errorf("a process did not begin: %+v", begun)
 					return
 				}
-				kill := time.AfterFunc(rand.N(250*time.Millisecond), h.kill) // the moment is what is random here
+				kill := time.AfterFunc(rand.N(life), h.kill) // the moment is what is random here
 				for r := range reports {
 					if r.Err != "" {
 						t.Error(r.Err)
