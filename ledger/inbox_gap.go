@@ -88,6 +88,9 @@ func (b *Inbox) noteGap(ctx context.Context, tx store.Tx, g Gap) (*Gap, error) {
 // reached by the sender: what it stands for is that events can come. A beat that
 // the database refuses is left out, for nothing could be received then either.
 func (b *Inbox) Watch(ctx context.Context, every time.Duration, provider, subscription string, found func(Gap)) error {
+	if found == nil {
+		return errors.New("inbox: a gap that is found has to be told to somebody")
+	}
 	if every <= 0 || every > b.patience(provider)/2 {
 		return fmt.Errorf("inbox: a beat every %v cannot tell an outage of %v", every, b.patience(provider))
 	}

@@ -208,10 +208,11 @@ func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBox(t)
 		var found []ledger.Gap
+		note := func(g ledger.Gap) { found = append(found, g) }
 		watch := func(d time.Duration) {
 			ctx, cancel := context.WithTimeout(t.Context(), d)
 			defer cancel()
-			if err := b.Watch(ctx, time.Minute, "botix", "7", func(g ledger.Gap) { found = append(found, g) }); err != nil {
+			if err := b.Watch(ctx, time.Minute, "botix", "7", note); err != nil {
 				t.Errorf("Watch: %v", err)
 			}
 		}
@@ -225,9 +226,10 @@ func TestWatch(t *testing.T) {
 			t.Errorf("gaps after three hours: %+v", found)
 		}
 		for name, err := range map[string]error{
-			"a beat too slow": b.Watch(t.Context(), 2*time.Hour, "botix", "7", nil),
-			"no beat":         b.Watch(t.Context(), 0, "botix", "7", nil),
-			"no provider":     b.Watch(t.Context(), time.Minute, "", "7", nil),
+			"a beat too slow": b.Watch(t.Context(), 2*time.Hour, "botix", "7", note),
+			"no beat":         b.Watch(t.Context(), 0, "botix", "7", note),
+			"no provider":     b.Watch(t.Context(), time.Minute, "", "7", note),
+			"nobody to tell":  b.Watch(t.Context(), time.Minute, "botix", "7", nil),
 		} {
 			if err == nil {
 				t.Errorf("%s: it watched", name)
