@@ -100,11 +100,11 @@ func (h *Handling) complete(ctx context.Context, tx store.Tx) error {
 
 // recording prepares to record an operation that workers drive.
 func (l *Ledger) recording(draft *Draft) (*Drive, error) {
-	if l.bodies == KeepNone {
-		return nil, errors.New("the ledger keeps no requests, so no worker could send one")
-	}
 	draft.Driver = DriverWorker
-	d := &Drive{ledger: l, draft: draft, leave: func() {}}
+	d := &Drive{ledger: l, draft: draft, leave: func() {}, keeping: draft.Keeping.Or(l.keeping)}
+	if d.keeping.Bodies == BodyNone && l.source == nil && len(draft.Payload.Body) > 0 {
+		return nil, fmt.Errorf("%w, so no worker could send it", ErrBodyNotKept)
+	}
 	return d, d.prepare()
 }
 
@@ -116,7 +116,9 @@ func (d *Drive) findOrRecord(ctx context.Context, tx store.Tx) (id string, err e
 		return "", err
 	}
 	if !run.isNew {
-		was := Payload{Method: run.op.Method, Path: run.op.Path, Body: run.op.Body}
+		// A body that cannot be opened is compared by its fingerprint alone.
+		body, _ := d.ledger.unseal(&run.op, fieldBody, run.op.Body)
+		was := Payload{Method: run.op.Method, Path: run.op.Path, Body: body}
 		return run.op.ID, Fingerprint(run.op.Fingerprint).Compare(run.op.ID, was, d.draft.Payload, d.draft.Significance)
 	}
 	stands, err := record()

@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"context"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/sha256"
@@ -108,5 +109,45 @@ func TestSealedPayloads(t *testing.T) {
 	}
 	if _, err := b.Event(t.Context(), second.Number); !errors.Is(err, ledger.ErrPayloadSealed) {
 		t.Errorf("the payload of another event: %v, want ErrPayloadSealed", err)
+	}
+}
+
+// A customer who is erased is in no event that led to an operation of theirs.
+func TestEraseReachesEvents(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	e, other := payment(1), payment(2)
+	e.Payload, other.Payload = []byte(`{"id":"evt_1","phone":"+70000000042"}`), []byte(`{"id":"evt_2","phone":"+70000000043"}`)
+	erased, kept := b.receive(t, e), b.receive(t, other)
+	stop := b.work(t, ledger.InboxWork{Handle: func(_ context.Context, h *ledger.Handling) error {
+		return h.Record(credit(h.Intent("customer-"+h.ID, ledger.ActionTopUpCredit), "100.00"))
+	}})
+	b.settled(t, erased.Number)
+	b.settled(t, kept.Number)
+	stop()
+	if _, err := b.led.Erase(t.Context(), "customer-evt_1", "ann", "asked for in ticket 17"); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.event(t, erased.Number); got.Payload != nil || got.Status != ledger.EventHandled || len(got.Operations) != 1 {
+		t.Errorf("the event of who was erased: %+v", got)
+	}
+	if got := b.event(t, kept.Number); string(got.Payload) != string(other.Payload) {
+		t.Errorf("the event of another: %+v", got)
+	}
+	files, err := filepath.Glob(b.path + "*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(data), "+70000000042") {
+			t.Errorf("%s still holds it", filepath.Base(file))
+		}
+	}
+	if r := b.receive(t, e); r.Kind != ledger.ReceiptRepeat {
+		t.Errorf("the event once more is %q", r.Kind)
 	}
 }

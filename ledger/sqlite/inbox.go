@@ -192,17 +192,30 @@ func (t *tx) ReceivedHistory(ctx context.Context, seq int64) ([]store.ReceivedCh
 
 func (t *tx) BlankPayloads(ctx context.Context, namespace string, before int64, limit int) (int64, error) {
 	ended, err := many(ctx, t, endedBefore, []any{namespace, before, int64(limit)}, readNumber)
-	if err != nil {
-		return 0, err
+	if err == nil {
+		err = t.onEach(ctx, ended, blankConflicts, blankPayload)
 	}
-	for _, seq := range ended {
-		for _, query := range []string{blankConflicts, blankPayload} {
+	return int64(len(ended)), err
+}
+
+func (t *tx) BlankLinked(ctx context.Context, operationID string) error {
+	ended, err := many(ctx, t, endedOf, []any{operationID}, readNumber)
+	if err != nil {
+		return err
+	}
+	return t.onEach(ctx, ended, blankConflicts, blankPayload, blankWords, blankReasons)
+}
+
+// onEach runs statements for each of some events.
+func (t *tx) onEach(ctx context.Context, events []int64, statements ...string) error {
+	for _, seq := range events {
+		for _, query := range statements {
 			if _, err := t.exec(ctx, query, seq); err != nil {
-				return 0, err
+				return err
 			}
 		}
 	}
-	return int64(len(ended)), nil
+	return nil
 }
 
 func (t *tx) ForgetReceived(ctx context.Context, namespace string, before int64, limit int) (int64, error) {

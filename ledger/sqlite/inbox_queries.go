@@ -133,6 +133,18 @@ UPDATE ledger_inbox_conflicts SET payload = NULL, headers = '' WHERE event = ?1`
 UPDATE ledger_inbox SET payload = NULL, headers = '', blanked = 1 WHERE seq = ?1`
 )
 
+const (
+	endedOf = `
+SELECT seq FROM ledger_inbox_operations JOIN ledger_inbox ON seq = event
+ WHERE operation_id = ?1 AND done_at_ms > 0 AND status <> 'failed'`
+
+	blankWords = `
+UPDATE ledger_inbox SET last_error = '' WHERE seq = ?1 AND last_error <> ''`
+
+	blankReasons = `
+UPDATE ledger_inbox_history SET why = '' WHERE event = ?1 AND why <> ''`
+)
+
 const forgetReceived = `
 DELETE FROM ledger_inbox WHERE seq IN (
     SELECT seq FROM ledger_inbox INDEXED BY ledger_inbox_done

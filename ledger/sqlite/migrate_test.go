@@ -311,7 +311,7 @@ func TestQueryPlans(t *testing.T) {
 		"receivedExists": receivedExists, "handledAfter": handledAfter, "linkOperation": linkOperation,
 		"linkedOperations": linkedOperations, "linkedEvents": linkedEvents, "insertConflict": insertConflict,
 		"conflictsOf": conflictsOf, "appendReceived": appendReceived, "receivedHistory": receivedHistory,
-		"endedBefore": endedBefore, "blankConflicts": blankConflicts, "blankPayload": blankPayload, "forgetReceived": forgetReceived,
+		"endedBefore": endedBefore, "blankConflicts": blankConflicts, "blankPayload": blankPayload, "endedOf": endedOf, "blankWords": blankWords, "blankReasons": blankReasons, "forgetReceived": forgetReceived,
 		"lastBeat": lastBeat, "setBeat": setBeat, "insertGap": insertGap, "openGaps": openGaps, "closeGap": closeGap,
 	} {
 		rows, err := d.Handle().QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+q, make([]any, strings.Count(q, "?"))...)

@@ -60,6 +60,10 @@ type InboxTx interface {
 	BlankPayloads(ctx context.Context, namespace string, before int64, limit int) (int64, error)
 	ForgetReceived(ctx context.Context, namespace string, before int64, limit int) (int64, error)
 
+	// BlankLinked takes the bytes, and what was said in words, from the events of
+	// an operation that have ended and did not fail.
+	BlankLinked(ctx context.Context, operationID string) error
+
 	// Beat notes that a sender's events could be received at a moment, and
 	// returns the moment noted before; 0 for none.
 	Beat(ctx context.Context, namespace, provider, subscription string, at int64) (int64, error)

@@ -26,6 +26,7 @@ var inboxCases = []testCase{
 	{"the history of an event keeps its order", receivedHistory},
 	{"a filter finds what it asks for", filtering},
 	{"bytes go before identities, and what failed stays (F079)", retention},
+	{"what an operation's events said can be blanked", blankLinked},
 	{"a beat tells the one before", beats},
 	{"a gap is open until it is closed, once", gaps},
 	{"an event that is not there is ErrNotFound", noEvent},

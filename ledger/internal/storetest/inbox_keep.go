@@ -168,6 +168,55 @@ func retention(t *testing.T, s store.Store) {
 	}
 }
 
+func blankLinked(t *testing.T, s store.Store) {
+	make := func(change func(r *store.Received)) *store.Received {
+		r := NewReceived()
+		r.Headers, r.LastError = `{"a":"b"}`, "no customer Ann"
+		change(r)
+		receive(t, s, r)
+		return r
+	}
+	waits, failed := make(func(*store.Received) {}), make(end("failed", start))
+	done, others := make(end("handled", start)), make(end("handled", start))
+	op, other := NewOperation(), NewOperation()
+	insert(t, s, op, other)
+	for _, r := range []*store.Received{waits, failed, done, others} {
+		to := op
+		if r == others {
+			to = other
+		}
+		write(t, s, func(tx store.Tx) error {
+			return errors.Join(tx.Link(t.Context(), r.Seq, to.ID),
+				tx.InsertConflict(t.Context(), &store.Conflict{Seq: r.Seq, PayloadHash: "x", Payload: []byte("x"), Headers: "{}", ReceivedAt: start}),
+				tx.AppendReceived(t.Context(), &store.ReceivedChange{Seq: r.Seq, At: start, From: "failed", To: "received", What: "replayed", Who: "bob", Why: "Ann called"}))
+		})
+	}
+	for range 2 {
+		write(t, s, func(tx store.Tx) error { return tx.BlankLinked(t.Context(), op.ID) })
+	}
+	for _, r := range []*store.Received{waits, failed, done, others} {
+		read(t, s, func(tx store.Tx) error {
+			got, err := tx.Received(t.Context(), r.Seq)
+			kept, err2 := tx.Conflicts(t.Context(), r.Seq)
+			history, err3 := tx.ReceivedHistory(t.Context(), r.Seq)
+			if err := errors.Join(err, err2, err3); err != nil {
+				return err
+			}
+			words := []string{string(got.Payload), got.Headers, got.LastError, string(kept[0].Payload), kept[0].Headers, history[0].Why}
+			for _, word := range words {
+				if (word == "") != (r == done) {
+					t.Errorf("a %s event afterwards: %q", r.Status, words)
+					break
+				}
+			}
+			if history[0].Who != "bob" || got.PayloadHash != r.PayloadHash {
+				t.Errorf("a %s event has lost more than words: %+v, %+v", r.Status, got, history)
+			}
+			return nil
+		})
+	}
+}
+
 func beats(t *testing.T, s store.Store) {
 	beat := func(namespace, subscription string, at, want int64) {
 		t.Helper()
