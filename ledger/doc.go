@@ -10,6 +10,10 @@
 //	led, err := sqlite.Open(ctx, "ops.db", ledger.Namespace("shop-prod"))
 //	client, err := botix.New(key, botix.WithLedger(led))
 //
+// An [Inbox] keeps the events that webhooks bring, in the same database: each is
+// stored once before it is acknowledged, and worked later, and the operation that
+// it leads to is recorded in the transaction that marks it as worked.
+//
 // This package holds the meaning and the rules; it knows no driver and no HTTP.
 // Package ledger/sqlite keeps the rows.
 package ledger

@@ -47,8 +47,9 @@ type Unended struct {
 //
 // who is the person or the program that decides, why the reason, such as the
 // number of the request; both are kept, so why should not hold what is to be
-// erased. Operations without an intent belong to no customer: find them with
-// [Ledger.List], and erase one by one. Those begun while Erase runs are missed.
+// erased. The events that led to the operations lose their payloads, unless they
+// wait to be worked. Operations without an intent belong to no customer: find them
+// with [Ledger.List], and erase one by one. Those begun while Erase runs are missed.
 //
 // The bytes are gone from the database's files when Erase returns nil. When it
 // returns a report and an error, the report is of what was done by then, and
@@ -191,6 +192,9 @@ func (e *eraser) one(ctx context.Context, tx store.Tx, id string, part *Erasure)
 		return err
 	}
 	if err := tx.Blank(ctx, id, string(CauseErased)); err != nil {
+		return err
+	}
+	if err := tx.BlankLinked(ctx, id); err != nil {
 		return err
 	}
 	return tx.Append(ctx, &store.Event{

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -67,9 +68,11 @@ func bare(t *testing.T) *kept {
 
 func TestMigrations(t *testing.T) {
 	t.Parallel()
-	steps := append(migrations(),
-		migration{"0002_more.sql", "CREATE TABLE ledger_more (a TEXT) STRICT; INSERT INTO ledger_more VALUES ('once');"},
-		migration{"0003_even_more.sql", "ALTER TABLE ledger_more ADD COLUMN b TEXT"})
+	released := migrations()
+	next := func(n int, name string) string { return fmt.Sprintf("%04d_%s.sql", len(released)+n, name) }
+	steps := append(slices.Clone(released),
+		migration{next(1, "more"), "CREATE TABLE ledger_more (a TEXT) STRICT; INSERT INTO ledger_more VALUES ('once');"},
+		migration{next(2, "even_more"), "ALTER TABLE ledger_more ADD COLUMN b TEXT"})
 	for from := range len(steps) + 1 {
 		k := bare(t)
 		for _, known := range [][]migration{steps[:from], steps, steps} {
@@ -82,15 +85,17 @@ func TestMigrations(t *testing.T) {
 		if err != nil || n != 1 {
 			t.Errorf("from version %d: %d rows, %v; want 1", from, n, err)
 		}
-		err = migrate(k, steps[:2])
-		if err == nil || !strings.Contains(err.Error(), "version 3") || !strings.Contains(err.Error(), "up to 2") {
-			t.Errorf("a program that knows 2 versions on version 3: %v", err)
+		err = migrate(k, steps[:len(steps)-1])
+		is, knows := fmt.Sprintf("version %d", len(steps)), fmt.Sprintf("up to %d", len(steps)-1)
+		if err == nil || !strings.Contains(err.Error(), is) || !strings.Contains(err.Error(), knows) {
+			t.Errorf("a program that knows one version less than there is: %v", err)
 		}
 	}
 
-	broken := append(migrations(), migration{"0002_broken.sql", "CREATE TABLE ledger_more (a TEXT) STRICT; INSERT INTO nowhere VALUES (1)"})
+	broken := append(slices.Clone(released),
+		migration{next(1, "broken"), "CREATE TABLE ledger_more (a TEXT) STRICT; INSERT INTO nowhere VALUES (1)"})
 	k := bare(t)
-	if err := migrate(k, broken); err == nil || !strings.Contains(err.Error(), "0002_broken.sql") {
+	if err := migrate(k, broken); err == nil || !strings.Contains(err.Error(), next(1, "broken")) {
 		t.Errorf("a broken step: %v", err)
 	}
 	if version, err := readVersion(t.Context(), k); version != 0 || err != nil {
@@ -299,6 +304,15 @@ func TestQueryPlans(t *testing.T) {
 		"insertOperation": insertOperation, "updateOperation": updateOperation, "renewLease": renewLease, "operationExists": operationExists,
 		"attemptsOf": attemptsOf, "insertAttempt": insertAttempt, "finishAttempt": finishAttempt, "resolveAttempts": resolveAttempts,
 		"historyOf": historyOf, "appendHistory": appendHistory,
+
+		"insertReceived": insertReceived, "receivedBySeq": receivedBySeq, "receivedByDelivery": receivedByDelivery,
+		"receivedByEffect": receivedByEffect, "listReceived": listReceived, "deliveredAgain": deliveredAgain,
+		"dueReceived": dueReceived, "updateReceived": updateReceived, "nextInLane": nextInLane, "renewReceived": renewReceived,
+		"receivedExists": receivedExists, "handledAfter": handledAfter, "linkOperation": linkOperation,
+		"linkedOperations": linkedOperations, "linkedEvents": linkedEvents, "insertConflict": insertConflict,
+		"conflictsOf": conflictsOf, "appendReceived": appendReceived, "receivedHistory": receivedHistory,
+		"endedBefore": endedBefore, "blankConflicts": blankConflicts, "blankPayload": blankPayload, "endedOf": endedOf, "blankWords": blankWords, "blankReasons": blankReasons, "forgetReceived": forgetReceived,
+		"lastBeat": lastBeat, "setBeat": setBeat, "insertGap": insertGap, "openGaps": openGaps, "closeGap": closeGap,
 	} {
 		rows, err := d.Handle().QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+q, make([]any, strings.Count(q, "?"))...)
 		if err != nil {

@@ -41,7 +41,7 @@ const namespace = "crash"
 // order is what the test asks a helper to do.
 type order struct {
 	ID int    // of the order; the answer has it
-	Do string // call, load, resume, age; or go, for a call that has paused
+	Do string // call, load, resume, age, event, flood, drain; or go, for a call that has paused
 
 	File, URL, APIKey string
 	Operation         string // messagesSend, contactsCreate, contactsUpdate, webhooksCreate
@@ -62,6 +62,8 @@ type order struct {
 
 	Age  time.Duration // Do age: how long ago everything in the file is to have happened
 	Span int           // Do load and resume: how many intents from N on are called for
+
+	Deliver bool // Do event: the sender delivers it first
 }
 
 // report is a helper's answer.
@@ -75,6 +77,7 @@ type report struct {
 	Err           string // why the order could not be followed
 	Done          int    // Do load: calls that were answered
 	Rows          []*row // Do resume: how each intent stands
+	Worked        worked // Do event
 }
 
 // outcome is what a caller got.
@@ -154,6 +157,12 @@ func (h *helping) follow(o order) report {
 		return h.load(o)
 	case "resume":
 		return h.resume(o)
+	case "event":
+		return h.event(o)
+	case "flood":
+		return h.flood(o)
+	case "drain":
+		return o.drain()
 	case "age":
 		return report{Err: text(age(o.File, o.Age))}
 	}

@@ -160,6 +160,8 @@ type Tx interface {
 	Blank(ctx context.Context, operationID, except string) error
 	// Append adds to the history, which nothing but Blank ever changes.
 	Append(ctx context.Context, e *Event) error
+
+	InboxTx
 }
 
 // Intent is what the business wants once.

@@ -27,6 +27,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"lists", listCases},
 		{"within", withinCases},
 		{"erasing", erasingCases},
+		{"inbox", inboxCases},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, c := range group.cases {

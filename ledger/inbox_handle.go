@@ -1,0 +1,174 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/botix-pro/sdk-go/ledger/internal/store"
+)
+
+// EventHandler works one event. When it returns nil, the operations it asked for
+// with [Handling.Record] are created or found, and the event is marked as handled,
+// in one transaction. On an error, or a panic, none of that happens and the event
+// is tried again later; an error that matches [ErrPoison] gives it up at once.
+//
+// A handler may run more than once for an event, as after a crash. What it does
+// other than by Record should go through the ledger under [Handling.Intent], or be
+// harmless to repeat. It has to return soon after its context ends, which it does
+// when the worker is stopped or has lost the event to another. Its error is kept
+// as text, so it should hold no personal data.
+type EventHandler func(ctx context.Context, h *Handling) error
+
+// ErrPoison is for handlers: an error that matches it says that no try will help.
+var ErrPoison = errors.New("the event cannot be worked")
+
+// Handling is one try to work an event. It is for the handler's goroutine.
+type Handling struct {
+	InboxEvent // with its payload
+	// Operations are those that earlier tries and replays of the event led to.
+	Operations []string
+
+	inbox  *Inbox
+	row    store.Received
+	drives []*Drive
+	// lent: the event was marked as handled in a transaction of the caller's own.
+	lent bool
+}
+
+// Intent is what the event comes to for a customer: the same for every event with
+// its effect, so also for one that is received after it was made up by a backfill.
+func (h *Handling) Intent(customer, action string) Intent {
+	return Intent{Customer: customer, Action: action, Version: h.Effect}
+}
+
+// Record asks for the operation of a draft, which workers drive. It is created,
+// unless there is one of the draft's intent already, in the transaction that marks
+// the event as handled. An intent that was used with another payload makes that
+// fail, and the event with it.
+//
+// The draft needs an intent and an id. Nothing is written before the handler
+// returns.
+func (h *Handling) Record(d Draft) error {
+	if d.Intent == (Intent{}) || d.ID == "" {
+		return fmt.Errorf("%w: an operation that is recorded for an event needs an id and an intent", ErrIntent)
+	}
+	drive, err := h.inbox.ledger.recording(&d)
+	if err != nil {
+		return err
+	}
+	h.drives = append(h.drives, drive)
+	return nil
+}
+
+// CompleteTx does in a transaction of the caller's own what otherwise happens when
+// the handler returns nil, so that rows of the program change with it. The handler
+// commits tx and returns nil. A transaction of another database is
+// [ErrForeignTx]; when the event was lost to another worker it is [ErrLeaseLost],
+// and tx is to be rolled back, as after every error.
+func (h *Handling) CompleteTx(ctx context.Context, tx *sql.Tx) error {
+	within, err := h.inbox.ledger.store.Within(ctx, tx)
+	if err != nil {
+		return err
+	}
+	if err := h.complete(ctx, within); err != nil {
+		return err
+	}
+	h.lent = true
+	return nil
+}
+
+// complete records what the event leads to, and that it was handled.
+func (h *Handling) complete(ctx context.Context, tx store.Tx) error {
+	for _, d := range h.drives {
+		id, err := d.findOrRecord(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if err := tx.Link(ctx, h.row.Seq, id); err != nil {
+			return err
+		}
+	}
+	done := h.row
+	done.Status, done.LastError, done.DoneAt = string(EventHandled), "", h.inbox.ledger.store.Now()
+	return tx.UpdateReceived(ctx, &done, released(done.Lease))
+}
+
+// recording prepares to record an operation that workers drive.
+func (l *Ledger) recording(draft *Draft) (*Drive, error) {
+	draft.Driver = DriverWorker
+	d := &Drive{ledger: l, draft: draft, leave: func() {}, keeping: draft.Keeping.Or(l.keeping)}
+	if d.keeping.Bodies == BodyNone && l.source == nil && len(draft.Payload.Body) > 0 {
+		return nil, fmt.Errorf("%w, so no worker could send it", ErrBodyNotKept)
+	}
+	return d, d.prepare()
+}
+
+// findOrRecord returns the id of the operation of a draft's intent: of the one
+// that is there, if it is for the same payload, or of one that is made now.
+func (d *Drive) findOrRecord(ctx context.Context, tx store.Tx) (id string, err error) {
+	run := *d // a unit may be run again
+	if err := run.load(ctx, tx); err != nil {
+		return "", err
+	}
+	if !run.isNew {
+		// A body that cannot be opened is compared by its fingerprint alone.
+		body, _ := d.ledger.unseal(&run.op, fieldBody, run.op.Body)
+		was := Payload{Method: run.op.Method, Path: run.op.Path, Body: body}
+		return run.op.ID, Fingerprint(run.op.Fingerprint).Compare(run.op.ID, was, d.draft.Payload, d.draft.Significance)
+	}
+	stands, err := record()
+	if err != nil {
+		return "", err
+	}
+	stands.write(&run.op)
+	// That it was recorded is its row: no event tells what a row does.
+	err = tx.Insert(ctx, &run.op)
+	if errors.Is(err, store.ErrExists) {
+		err = run.taken(ctx, tx)
+	}
+	return run.op.ID, err
+}
+
+// call runs a handler. Neither a panic nor runtime.Goexit in it ends the worker.
+func (h *Handling) call(ctx context.Context, handle EventHandler) (err error) {
+	ended := make(chan error, 1)
+	go func() {
+		err := errors.New("the handler ended its goroutine")
+		defer func() {
+			if p := recover(); p != nil {
+				err = &panicError{p, debug.Stack()}
+			}
+			ended <- err
+		}()
+		err = handle(ctx, h)
+	}()
+	return <-ended
+}
+
+// panicError is a panic of a handler.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (e *panicError) Error() string { return fmt.Sprintf("the handler panicked: %v", e.value) }
+
+const maxLastError = 500 // bytes
+
+// errorText is what is kept of a handler's error.
+func errorText(err error) string {
+	text := strings.ReplaceAll(strings.ToValidUTF8(err.Error(), "\uFFFD"), "\x00", "\uFFFD")
+	if len(text) <= maxLastError {
+		return text
+	}
+	text = text[:maxLastError]
+	for !utf8.ValidString(text) {
+		text = text[:len(text)-1]
+	}
+	return text + "…"
+}
