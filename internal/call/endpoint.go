@@ -42,6 +42,8 @@ type Endpoint struct {
 	Class     Class         //
 	Retention time.Duration // how long the server remembers a key; 0 where it honours none
 	Proof     Proof         //
+	Lane      string        // the target whose state it sets, as a template; "" for none
+	Group     string        // what it would do twice, or undo, while that is not settled; a template
 	EmptyOK   bool          // a 2xx without a body is a success
 	Secret    bool          // the answer shows a secret, once
 	Source    string        // where these facts come from
@@ -77,7 +79,7 @@ func Undeclared(method, path string) *Endpoint {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 		e.Class = Safe
 	case http.MethodPut, http.MethodDelete:
-		e.Class = ByNature
+		e.Class, e.Lane = ByNature, path
 	default:
 		e.Class = Neither
 	}
