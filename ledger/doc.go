@@ -10,6 +10,10 @@
 //	led, err := sqlite.Open(ctx, "ops.db", ledger.Namespace("shop-prod"))
 //	client, err := botix.New(key, botix.WithLedger(led))
 //
+// A call drives its own operation while it lasts. Operations can also be recorded
+// in a transaction of the program's own, for a [Worker] to send; and what is left
+// open is driven on by [Ledger.Resume]. docs/recorded.md tells who sends what.
+//
 // This package holds the meaning and the rules; it knows no driver and no HTTP.
 // Package ledger/sqlite keeps the rows.
 package ledger
