@@ -57,7 +57,7 @@ func (h *Handling) Record(d Draft) error {
 	if d.Intent == (Intent{}) || d.ID == "" {
 		return fmt.Errorf("%w: an operation that is recorded for an event needs an id and an intent", ErrIntent)
 	}
-	drive, err := h.inbox.ledger.recording(&d)
+	drive, err := h.inbox.ledger.wish(d)
 	if err != nil {
 		return err
 	}
@@ -85,53 +85,17 @@ func (h *Handling) CompleteTx(ctx context.Context, tx *sql.Tx) error {
 // complete records what the event leads to, and that it was handled.
 func (h *Handling) complete(ctx context.Context, tx store.Tx) error {
 	for _, d := range h.drives {
-		id, err := d.findOrRecord(ctx, tx)
+		op, err := d.insert(ctx, tx)
 		if err != nil {
 			return err
 		}
-		if err := tx.Link(ctx, h.row.Seq, id); err != nil {
+		if err := tx.Link(ctx, h.row.Seq, op.ID); err != nil {
 			return err
 		}
 	}
 	done := h.row
 	done.Status, done.LastError, done.DoneAt = string(EventHandled), "", h.inbox.ledger.store.Now()
 	return tx.UpdateReceived(ctx, &done, released(done.Lease))
-}
-
-// recording prepares to record an operation that workers drive.
-func (l *Ledger) recording(draft *Draft) (*Drive, error) {
-	draft.Driver = DriverWorker
-	d := &Drive{ledger: l, draft: draft, leave: func() {}, keeping: draft.Keeping.Or(l.keeping)}
-	if d.keeping.Bodies == BodyNone && l.source == nil && len(draft.Payload.Body) > 0 {
-		return nil, fmt.Errorf("%w, so no worker could send it", ErrBodyNotKept)
-	}
-	return d, d.prepare()
-}
-
-// findOrRecord returns the id of the operation of a draft's intent: of the one
-// that is there, if it is for the same payload, or of one that is made now.
-func (d *Drive) findOrRecord(ctx context.Context, tx store.Tx) (id string, err error) {
-	run := *d // a unit may be run again
-	if err := run.load(ctx, tx); err != nil {
-		return "", err
-	}
-	if !run.isNew {
-		// A body that cannot be opened is compared by its fingerprint alone.
-		body, _ := d.ledger.unseal(&run.op, fieldBody, run.op.Body)
-		was := Payload{Method: run.op.Method, Path: run.op.Path, Body: body}
-		return run.op.ID, Fingerprint(run.op.Fingerprint).Compare(run.op.ID, was, d.draft.Payload, d.draft.Significance)
-	}
-	stands, err := record()
-	if err != nil {
-		return "", err
-	}
-	stands.write(&run.op)
-	// That it was recorded is its row: no event tells what a row does.
-	err = tx.Insert(ctx, &run.op)
-	if errors.Is(err, store.ErrExists) {
-		err = run.taken(ctx, tx)
-	}
-	return run.op.ID, err
 }
 
 // call runs a handler. Neither a panic nor runtime.Goexit in it ends the worker.
