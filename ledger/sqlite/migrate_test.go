@@ -300,7 +300,7 @@ func TestQueryPlans(t *testing.T) {
 	d := openNew(t)
 	for name, q := range map[string]string{
 		"operationByID": operationByID, "operationBySeq": operationBySeq, "seqByIntent": seqByIntent, "seqByKey": seqByKey,
-		"seqByTarget": seqByTarget, "seqLastSent": seqLastSent, "children": children, "due": due, "inLane": inLane, "unsettled": unsettled,
+		"seqByTarget": seqByTarget, "seqLastSent": seqLastSent, "children": children, "due": due, "interrupted": interrupted, "inLane": inLane, "unsettled": unsettled,
 		"insertOperation": insertOperation, "updateOperation": updateOperation, "renewLease": renewLease, "operationExists": operationExists,
 		"attemptsOf": attemptsOf, "insertAttempt": insertAttempt, "finishAttempt": finishAttempt, "resolveAttempts": resolveAttempts,
 		"historyOf": historyOf, "appendHistory": appendHistory,
@@ -313,6 +313,7 @@ func TestQueryPlans(t *testing.T) {
 		"conflictsOf": conflictsOf, "appendReceived": appendReceived, "receivedHistory": receivedHistory,
 		"endedBefore": endedBefore, "blankConflicts": blankConflicts, "blankPayload": blankPayload, "endedOf": endedOf, "blankWords": blankWords, "blankReasons": blankReasons, "forgetReceived": forgetReceived,
 		"lastBeat": lastBeat, "setBeat": setBeat, "insertGap": insertGap, "openGaps": openGaps, "closeGap": closeGap,
+		"setExpiry": setExpiry, "expiryOf": expiryOf, "park": park, "parkedUntil": parkedUntil,
 	} {
 		rows, err := d.Handle().QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+q, make([]any, strings.Count(q, "?"))...)
 		if err != nil {

@@ -36,7 +36,7 @@ SELECT seq FROM ledger_operations
 
 	seqLastSent = `
 SELECT seq FROM ledger_operations
- WHERE lane = ?1 AND first_sent_at_ms > 0 ORDER BY seq DESC LIMIT 1`
+ WHERE lane = ?1 AND (possibly_sent = 1 OR status = 'succeeded') ORDER BY seq DESC LIMIT 1`
 )
 
 const children = `SELECT` + operationColumns + `
@@ -44,12 +44,6 @@ const children = `SELECT` + operationColumns + `
  WHERE parent_id = ?1
    AND NOT EXISTS (SELECT 1 FROM ledger_operations AS newer WHERE newer.parent_id = ?1 AND newer.supersedes = this.id)
  ORDER BY seq`
-
-const due = `SELECT` + operationColumns + `
-  FROM ledger_operations INDEXED BY ledger_operations_due
- WHERE status NOT IN ('succeeded', 'failed_final')
-   AND not_before_ms <= ?1 AND locked_until_ms <= ?1 AND driver = ?2
- ORDER BY not_before_ms, seq LIMIT ?3`
 
 const inLane = `SELECT` + operationColumns + `
   FROM ledger_operations INDEXED BY ledger_operations_queued

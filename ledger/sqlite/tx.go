@@ -146,10 +146,6 @@ func (t *tx) Children(ctx context.Context, parentID string) ([]store.Operation, 
 	return t.operations(ctx, children, parentID)
 }
 
-func (t *tx) Due(ctx context.Context, driver string, now int64, limit int) ([]store.Operation, error) {
-	return t.operations(ctx, due, now, driver, int64(limit))
-}
-
 func (t *tx) Lane(ctx context.Context, lane string) ([]store.Operation, error) {
 	return t.operations(ctx, inLane, lane)
 }

@@ -44,6 +44,9 @@ type Store interface {
 	// that were blanked may still be found in them. Nothing is lost by it.
 	Scrub(ctx context.Context) error
 
+	// Handle returns the database handle whose transactions Within accepts.
+	Handle() *sql.DB
+
 	// Now is the clock that leases are compared with, in Unix milliseconds.
 	Now() int64
 
@@ -109,14 +112,21 @@ type Tx interface {
 	// Children returns the newest version of each step of a workflow: the
 	// children that no other child supersedes, in the order begun.
 	Children(ctx context.Context, parentID string) ([]Operation, error)
-	// Due returns operations that are not final, under no live lease, and not
-	// held back beyond now; those due longest come first, limit at most.
-	Due(ctx context.Context, driver string, now int64, limit int) ([]Operation, error)
+	// Due returns what a worker may take up at a place: not held back beyond now,
+	// under no live lease, waiting for no person, and either a worker's or to be
+	// looked up. Of a lane, what comes after something that a worker still
+	// brings further, or that is under a live lease, is not due. Those due longest
+	// come first, then those begun first, limit at most.
+	Due(ctx context.Context, p Place, now int64, limit int) ([]Operation, error)
+	// Interrupted returns calls that named no intent, and whose caller has gone
+	// without an end: pending, and under no live lease. They come by NotBefore and
+	// the order begun, after the place of the one that is given; limit at most.
+	Interrupted(ctx context.Context, namespace string, now int64, after Operation, limit int) ([]Operation, error)
 	// Lane returns the operations of a lane that are not final, in the order
 	// begun.
 	Lane(ctx context.Context, lane string) ([]Operation, error)
 	// LastSent returns the operation of a lane that began last among those that
-	// were sent, final or not, or ErrNotFound.
+	// had, or may have had, their effect, or ErrNotFound.
 	LastSent(ctx context.Context, lane string) (*Operation, error)
 	// Unsettled returns the operations of a conflict group that may have had an
 	// effect and are not final, in the order begun.
@@ -162,7 +172,20 @@ type Tx interface {
 	Append(ctx context.Context, e *Event) error
 
 	InboxTx
+
+	// SetExpiry makes an operation wanted until a moment only, and Expiry returns
+	// that; 0 for none.
+	SetExpiry(ctx context.Context, operationID string, at int64) error
+	Expiry(ctx context.Context, operationID string) (int64, error)
+
+	// Park keeps workers from a place until a moment; it never shortens that.
+	// Parked returns it; 0 for none.
+	Park(ctx context.Context, p Place, until int64) error
+	Parked(ctx context.Context, p Place) (int64, error)
 }
+
+// Place is where operations of a namespace are sent, and as whom.
+type Place struct{ Namespace, API, Origin, Credential string }
 
 // Intent is what the business wants once.
 type Intent struct{ Namespace, Customer, Action, Version string }

@@ -12,8 +12,7 @@ import (
 )
 
 // Run runs the suite on stores that open gives: each an empty one, closed when
-// its test ends. A store with a method Handle() *sql.DB is also tested inside
-// transactions of the caller's own.
+// its test ends.
 func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	for _, group := range []struct {
 		name  string
@@ -25,6 +24,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"units", unitCases},
 		{"work", workCases},
 		{"lists", listCases},
+		{"workers", workerCases},
 		{"within", withinCases},
 		{"erasing", erasingCases},
 		{"inbox", inboxCases},

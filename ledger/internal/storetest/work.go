@@ -10,7 +10,6 @@ import (
 
 var workCases = []testCase{
 	{"children are the newest version of each step", newestChildren},
-	{"what is due comes by time, and nothing else comes", dueOperations},
 	{"a lane keeps the order begun", lanes},
 	{"a group shows what may have had an effect", groups},
 }
@@ -56,53 +55,21 @@ func newestChildren(t *testing.T, s store.Store) {
 		func(tx store.Tx) ([]store.Operation, error) { return tx.Children(t.Context(), group.ID) })
 }
 
-func dueOperations(t *testing.T, s store.Store) {
-	now := start + 1000
-	make := func(change func(op *store.Operation)) *store.Operation {
-		op := NewOperation()
-		op.Driver = "worker"
-		change(op)
-		insert(t, s, op)
-		return op
-	}
-	late := make(func(op *store.Operation) { op.NotBefore = start + 500 })
-	early := make(func(op *store.Operation) { op.NotBefore, op.Status = start+100, "reconciling" })
-	atOnce := make(func(op *store.Operation) { op.Status = "failed_retryable" })
-	expired := make(func(op *store.Operation) {
-		op.NotBefore, op.Lease = now, store.Lease{Owner: "gone", Token: 1, Until: now}
-	})
-	make(func(op *store.Operation) { op.NotBefore = now + 1 })
-	make(func(op *store.Operation) { op.Lease = store.Lease{Owner: "alive", Token: 1, Until: now + 1} })
-	make(func(op *store.Operation) { op.Status = "succeeded" })
-	make(func(op *store.Operation) { op.Status = "failed_final" })
-	direct := make(func(op *store.Operation) { op.Driver = "caller" })
-
-	query := func(driver string, limit int) func(store.Tx) ([]store.Operation, error) {
-		return func(tx store.Tx) ([]store.Operation, error) { return tx.Due(t.Context(), driver, now, limit) }
-	}
-	finds(t, s, "Due", []*store.Operation{atOnce, early, late, expired}, query("worker", 100))
-	finds(t, s, "Due, 2 at most", []*store.Operation{atOnce, early}, query("worker", 2))
-	finds(t, s, "Due of callers", []*store.Operation{direct}, query("caller", 100))
-
-	done := *early
-	done.Status = "succeeded"
-	write(t, s, take(t, &done, store.Lease{Token: 1}))
-	finds(t, s, "Due after one has ended", []*store.Operation{atOnce, late, expired}, query("worker", 100))
-}
-
 func lanes(t *testing.T, s store.Store) {
-	make := func(lane, status string, sent int64) *store.Operation {
+	make := func(lane, status string, possibly bool) *store.Operation {
 		op := NewOperation()
-		op.Lane, op.Status, op.FirstSentAt = lane, status, sent
+		op.Lane, op.Status, op.PossiblySent = lane, status, possibly
+		op.FirstSentAt = start + 1 // what was sent and refused before any work was not sent
 		insert(t, s, op)
 		return op
 	}
-	first := make("limit:7", "pending", 0)
-	make("limit:8", "pending", start+9)
-	sent := make("limit:7", "succeeded", start+5)
-	third := make("limit:7", "reconciling", start+1)
-	last := make("limit:7", "pending", 0)
-	make("", "pending", start)
+	first := make("limit:7", "pending", false)
+	make("limit:8", "pending", true)
+	sent := make("limit:7", "succeeded", false)
+	third := make("limit:7", "reconciling", true)
+	last := make("limit:7", "pending", false)
+	make("limit:7", "failed_final", false)
+	make("", "pending", true)
 
 	finds(t, s, "Lane", []*store.Operation{first, third, last},
 		func(tx store.Tx) ([]store.Operation, error) { return tx.Lane(t.Context(), "limit:7") })

@@ -331,3 +331,20 @@ SELECT seq AS id,
        strftime('%Y-%m-%dT%H:%M:%fZ', nullif(done_at_ms, 0) / 1000.0, 'unixepoch') AS done_at
   FROM ledger_inbox AS e;
 
+CREATE INDEX ledger_operations_work ON ledger_operations (namespace, api, origin, credential, not_before_ms)
+    WHERE next_step = 'look' OR driver = 'worker' AND (status = 'pending' OR next_step = 'resend');
+
+CREATE TABLE ledger_expiries (
+    operation_id TEXT    NOT NULL PRIMARY KEY REFERENCES ledger_operations (id),
+    at_ms        INTEGER NOT NULL CHECK (at_ms > 0)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE ledger_parked (
+    namespace  TEXT    NOT NULL,
+    api        TEXT    NOT NULL,
+    origin     TEXT    NOT NULL,
+    credential TEXT    NOT NULL,
+    until_ms   INTEGER NOT NULL CHECK (until_ms > 0),
+    PRIMARY KEY (namespace, api, origin, credential)
+) STRICT, WITHOUT ROWID;
+

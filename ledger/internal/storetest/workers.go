@@ -1,0 +1,155 @@
+package storetest
+
+import (
+	"testing"
+
+	"github.com/botix-pro/sdk-go/ledger/internal/store"
+)
+
+var workerCases = []testCase{
+	{"what is due comes by time, and nothing else comes", dueOperations},
+	{"of a lane only the first is due that a worker can bring further", dueInLanes},
+	{"calls that were interrupted are listed, and no others", interruptedCalls},
+	{"an expiry is kept beside its operation", expiries},
+	{"a place is parked, and never for less than before", parking},
+}
+
+func placeOf(op *store.Operation) store.Place {
+	return store.Place{Namespace: op.Intent.Namespace, API: op.API, Origin: op.Origin, Credential: op.Credential}
+}
+
+// of is a worker's operation, changed.
+func of(t *testing.T, s store.Store, change func(op *store.Operation)) *store.Operation {
+	t.Helper()
+	op := NewOperation()
+	op.Driver = "worker"
+	change(op)
+	insert(t, s, op)
+	return op
+}
+
+func dueOperations(t *testing.T, s store.Store) {
+	now := start + 1000
+	late := of(t, s, func(op *store.Operation) { op.NotBefore = start + 500 })
+	early := of(t, s, func(op *store.Operation) {
+		op.NotBefore, op.Status, op.NextStep = start+100, "reconciling", "resend"
+	})
+	atOnce := of(t, s, func(op *store.Operation) { op.Status, op.NextStep = "failed_retryable", "resend" })
+	fresh := of(t, s, func(*store.Operation) {})
+	expired := of(t, s, func(op *store.Operation) {
+		op.NotBefore, op.Lease = now, store.Lease{Owner: "gone", Token: 1, Until: now}
+	})
+	look := of(t, s, func(op *store.Operation) {
+		op.NotBefore, op.Status, op.NextStep, op.Driver = start+600, "reconciling", "look", "caller"
+	})
+	of(t, s, func(op *store.Operation) { op.NotBefore = now + 1 })
+	of(t, s, func(op *store.Operation) { op.Lease = store.Lease{Owner: "alive", Token: 1, Until: now + 1} })
+	of(t, s, func(op *store.Operation) { op.Status = "succeeded" })
+	of(t, s, func(op *store.Operation) { op.Status = "failed_final" })
+	of(t, s, func(op *store.Operation) { op.Status, op.NextStep = "reconciling", "person" })
+	of(t, s, func(op *store.Operation) { op.Status, op.NextStep = "failed_retryable", "person" })
+	of(t, s, func(op *store.Operation) { op.Driver = "caller" })
+	of(t, s, func(op *store.Operation) { op.Driver, op.Status, op.NextStep = "caller", "reconciling", "resend" })
+	of(t, s, func(op *store.Operation) { op.Origin = "https://elsewhere.example" })
+	of(t, s, func(op *store.Operation) { op.Credential = "another" })
+	of(t, s, func(op *store.Operation) { op.Intent.Namespace = "shop-other" })
+
+	query := func(limit int) func(store.Tx) ([]store.Operation, error) {
+		return func(tx store.Tx) ([]store.Operation, error) { return tx.Due(t.Context(), placeOf(late), now, limit) }
+	}
+	finds(t, s, "Due", []*store.Operation{atOnce, fresh, early, late, look, expired}, query(100))
+	finds(t, s, "Due, 2 at most", []*store.Operation{atOnce, fresh}, query(2))
+
+	done := *early
+	done.Status, done.NextStep = "succeeded", ""
+	write(t, s, take(t, &done, store.Lease{Token: 1}))
+	finds(t, s, "Due after one has ended", []*store.Operation{atOnce, fresh, late, look, expired}, query(100))
+}
+
+func dueInLanes(t *testing.T, s store.Store) {
+	now := start + 1000
+	in := func(lane string, change func(op *store.Operation)) *store.Operation {
+		return of(t, s, func(op *store.Operation) { op.Lane = lane; change(op) })
+	}
+	as := func(*store.Operation) {}
+	first := in("contact:1", as)
+	in("contact:1", as)
+	// One that rests holds up those after it, and so does one that is driven.
+	in("contact:2", func(op *store.Operation) {
+		op.Status, op.NextStep, op.NotBefore = "failed_retryable", "resend", now+1
+	})
+	in("contact:2", as)
+	in("contact:3", func(op *store.Operation) {
+		op.Driver, op.Lease = "caller", store.Lease{Owner: "alive", Token: 1, Until: now + 1}
+	})
+	in("contact:3", as)
+	// What waits for a person, or for a caller who may never come, does not.
+	in("contact:4", func(op *store.Operation) { op.Status, op.NextStep = "failed_retryable", "person" })
+	behindPerson := in("contact:4", as)
+	in("contact:5", func(op *store.Operation) { op.Driver = "caller" })
+	behindCaller := in("contact:5", as)
+	in("contact:6", func(op *store.Operation) { op.Status = "succeeded" })
+	behindDone := in("contact:6", as)
+	finds(t, s, "Due", []*store.Operation{first, behindPerson, behindCaller, behindDone}, func(tx store.Tx) ([]store.Operation, error) {
+		return tx.Due(t.Context(), placeOf(first), now, 100)
+	})
+}
+
+func interruptedCalls(t *testing.T, s store.Store) {
+	now := start + 1000
+	call := func(change func(op *store.Operation)) *store.Operation {
+		return of(t, s, func(op *store.Operation) {
+			op.Driver, op.Intent.Version, op.PossiblySent = "caller", op.ID, true
+			op.Lease = store.Lease{Owner: "gone", Token: 1, Until: now}
+			change(op)
+		})
+	}
+	waited := call(func(op *store.Operation) { op.NotBefore = start + 5 })
+	first := call(func(*store.Operation) {})
+	second := call(func(op *store.Operation) { op.PossiblySent = false })
+	call(func(op *store.Operation) { op.Lease.Until = now + 1 })
+	call(func(op *store.Operation) { op.Status, op.NextStep = "reconciling", "resend" })
+	call(func(op *store.Operation) { op.Status = "succeeded" })
+	call(func(op *store.Operation) { op.Driver = "worker" })
+	call(func(op *store.Operation) { op.Intent.Version = "order-1024" })
+	call(func(op *store.Operation) { op.Intent.Namespace = "shop-other" })
+
+	query := func(after store.Operation, limit int) func(store.Tx) ([]store.Operation, error) {
+		return func(tx store.Tx) ([]store.Operation, error) {
+			return tx.Interrupted(t.Context(), first.Intent.Namespace, now, after, limit)
+		}
+	}
+	finds(t, s, "Interrupted", []*store.Operation{first, second, waited}, query(store.Operation{}, 100))
+	finds(t, s, "Interrupted, one at most", []*store.Operation{first}, query(store.Operation{}, 1))
+	finds(t, s, "Interrupted after the first", []*store.Operation{second, waited}, query(*get(t, s, first.ID), 100))
+}
+
+func expiries(t *testing.T, s store.Store) {
+	op, other := NewOperation(), NewOperation()
+	insert(t, s, op, other)
+	write(t, s, func(tx store.Tx) error { return tx.SetExpiry(t.Context(), op.ID, start+7) })
+	read(t, s, func(tx store.Tx) error {
+		at, err := tx.Expiry(t.Context(), op.ID)
+		none, missing := tx.Expiry(t.Context(), other.ID)
+		if at != start+7 || err != nil || none != 0 || missing != nil {
+			t.Errorf("Expiry = %d, %v; of one without %d, %v", at, err, none, missing)
+		}
+		return nil
+	})
+}
+
+func parking(t *testing.T, s store.Store) {
+	p, other := placeOf(NewOperation()), placeOf(NewOperation())
+	other.Credential = "another"
+	for _, until := range []int64{start + 5, start + 9, start + 7} {
+		write(t, s, func(tx store.Tx) error { return tx.Park(t.Context(), p, until) })
+	}
+	read(t, s, func(tx store.Tx) error {
+		until, err := tx.Parked(t.Context(), p)
+		none, missing := tx.Parked(t.Context(), other)
+		if until != start+9 || err != nil || none != 0 || missing != nil {
+			t.Errorf("Parked = %d, %v; another place %d, %v", until, err, none, missing)
+		}
+		return nil
+	})
+}

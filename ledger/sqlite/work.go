@@ -1,0 +1,84 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+
+	"github.com/botix-pro/sdk-go/ledger/internal/store"
+)
+
+// What workers ask.
+
+// due names the condition of its index as the index does. An older operation
+// holds up its lane while a worker brings it further or somebody drives it; one
+// that waits for a person does not.
+const due = `SELECT` + operationColumns + `
+  FROM ledger_operations AS this INDEXED BY ledger_operations_work
+ WHERE (next_step = 'look' OR driver = 'worker' AND (status = 'pending' OR next_step = 'resend'))
+   AND namespace = ?1 AND api = ?2 AND origin = ?3 AND credential = ?4
+   AND not_before_ms <= ?5 AND locked_until_ms <= ?5
+   AND (lane IS NULL OR NOT EXISTS (
+       SELECT 1 FROM ledger_operations AS older INDEXED BY ledger_operations_queued
+        WHERE older.lane = this.lane AND older.status NOT IN ('succeeded', 'failed_final') AND older.seq < this.seq
+          AND (older.locked_until_ms > ?5 OR older.driver = 'worker' AND older.next_step <> 'person')))
+ ORDER BY not_before_ms, seq LIMIT ?6`
+
+// Of calls without an intent, the version is their id.
+const interrupted = `SELECT` + operationColumns + `
+  FROM ledger_operations INDEXED BY ledger_operations_due
+ WHERE status NOT IN ('succeeded', 'failed_final')
+   AND (not_before_ms, seq) > (?3, ?4)
+   AND status = 'pending' AND driver = 'caller' AND version = id AND namespace = ?1 AND locked_until_ms <= ?2
+ ORDER BY not_before_ms, seq LIMIT ?5`
+
+const setExpiry = `
+INSERT INTO ledger_expiries (operation_id, at_ms) VALUES (?1, ?2)`
+
+const expiryOf = `
+SELECT at_ms FROM ledger_expiries WHERE operation_id = ?1`
+
+const park = `
+INSERT INTO ledger_parked (namespace, api, origin, credential, until_ms) VALUES (?1, ?2, ?3, ?4, ?5)
+    ON CONFLICT DO UPDATE SET until_ms = MAX(until_ms, excluded.until_ms)`
+
+const parkedUntil = `
+SELECT until_ms FROM ledger_parked WHERE namespace = ?1 AND api = ?2 AND origin = ?3 AND credential = ?4`
+
+func (t *tx) Due(ctx context.Context, p store.Place, now int64, limit int) ([]store.Operation, error) {
+	return t.operations(ctx, due, p.Namespace, p.API, p.Origin, p.Credential, now, int64(limit))
+}
+
+func (t *tx) Interrupted(ctx context.Context, namespace string, now int64, after store.Operation, limit int) ([]store.Operation, error) {
+	return t.operations(ctx, interrupted, namespace, now, after.NotBefore, after.Seq, int64(limit))
+}
+
+func (t *tx) SetExpiry(ctx context.Context, operationID string, at int64) error {
+	_, err := t.exec(ctx, setExpiry, operationID, at)
+	return err
+}
+
+func (t *tx) Expiry(ctx context.Context, operationID string) (int64, error) {
+	return t.moment(ctx, expiryOf, operationID)
+}
+
+func (t *tx) Park(ctx context.Context, p store.Place, until int64) error {
+	_, err := t.exec(ctx, park, p.Namespace, p.API, p.Origin, p.Credential, until)
+	return err
+}
+
+func (t *tx) Parked(ctx context.Context, p store.Place) (int64, error) {
+	return t.moment(ctx, parkedUntil, p.Namespace, p.API, p.Origin, p.Credential)
+}
+
+// moment reads a time that may not be there.
+func (t *tx) moment(ctx context.Context, query string, args ...any) (at int64, err error) {
+	err = t.one(ctx, query, args, func(v []any) error {
+		r := reader{row: v}
+		r.int64(&at)
+		return r.err
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return 0, nil
+	}
+	return at, err
+}
