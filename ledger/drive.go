@@ -27,8 +27,21 @@ type Draft struct {
 	Keeping                 Keeping // what it leaves open is as the ledger says
 
 	// Retention is how long the server remembers the key, less a margin; 0
-	// where it honours none.
+	// where it honours none. ReadBack: the effect can be looked up.
 	Retention time.Duration
+	ReadBack  bool
+	// Careful: after an attempt that may have had its effect, nothing is sent
+	// before a look.
+	Careful bool
+
+	// Lane is the target whose state the operation sets, and Group what it would
+	// conflict with while that is not settled; "" for none. The ledger tells lanes
+	// of different API keys apart, and groups of different servers.
+	Lane, Group string
+
+	// Expires ends the wish for an operation that a worker drives, if it is not
+	// done by then; zero for never.
+	Expires time.Time
 }
 
 // Drive is the right to carry one operation on. It comes from [Ledger.Open], is
@@ -38,7 +51,12 @@ type Drive struct {
 	draft  *Draft
 	leave  func() // ends the single flight in this process
 
-	isNew    bool // not in the ledger yet
+	isNew   bool // not in the ledger yet
+	stored  bool // it comes from the ledger, not from a caller with a payload
+	resumed bool // somebody asked for it explicitly
+	worker  bool
+	closed  bool
+
 	op       store.Operation
 	keeping  Keeping
 	result   []byte // in clear, of an operation that has succeeded before
@@ -57,7 +75,13 @@ type Drive struct {
 //   - It has ended otherwise, or is a person's: a *[StandingError].
 //   - What is kept of it is sealed and does not open: a *[SealError].
 func (l *Ledger) Open(ctx context.Context, draft *Draft) (*Drive, error) {
-	d := &Drive{ledger: l, draft: draft, leave: func() {}, keeping: draft.Keeping.Or(l.keeping)}
+	if err := l.outsideTx(ctx); err != nil {
+		return nil, err
+	}
+	d := &Drive{
+		ledger: l, draft: draft, leave: func() {}, keeping: draft.Keeping.Or(l.keeping),
+		resumed: draft.Driver == DriverCaller, // a caller's repeat of an intent is an explicit resume
+	}
 	if err := d.prepare(); err != nil {
 		return nil, err
 	}
@@ -101,6 +125,12 @@ func (d *Drive) prepare() error {
 		API: draft.API, Origin: draft.Origin, Credential: draft.Credential, Key: draft.Key,
 		Fingerprint: string(fingerprint), Method: draft.Payload.Method, Path: draft.Payload.Path,
 		Driver: string(draft.Driver), CreatedAt: now, UpdatedAt: now,
+	}
+	if draft.Lane != "" {
+		d.op.Lane = draft.API + " " + draft.Origin + " " + draft.Credential + " " + draft.Lane
+	}
+	if draft.Group != "" {
+		d.op.Group = draft.API + " " + draft.Origin + " " + draft.Group
 	}
 	d.op.Body, err = d.keepBody()
 	return err
@@ -193,8 +223,7 @@ func (d *Drive) admit() error {
 		return nil
 	}
 	body, sealed := d.ledger.unseal(&d.op, fieldBody, d.op.Body)
-	was := Payload{Method: d.op.Method, Path: d.op.Path, Body: body}
-	if err := Fingerprint(d.op.Fingerprint).Compare(d.op.ID, was, d.draft.Payload, d.draft.Significance); err != nil {
+	if err := d.compare(body); err != nil {
 		return err
 	}
 	switch {
@@ -212,6 +241,15 @@ func (d *Drive) admit() error {
 	}
 	d.body = body
 	return sealed
+}
+
+// compare refuses another payload than the recorded one, whose body this was.
+func (d *Drive) compare(body []byte) error {
+	if d.stored { // then it is the recorded one, which Accept looks at
+		return nil
+	}
+	was := Payload{Method: d.op.Method, Path: d.op.Path, Body: body}
+	return Fingerprint(d.op.Fingerprint).Compare(d.op.ID, was, d.draft.Payload, d.draft.Significance)
 }
 
 // Standing is the error that says how the operation stands.
@@ -278,6 +316,10 @@ func outcomeOf(name string) retry.Outcome {
 // Close ends the drive; whoever waits for it goes on. A lease that it still has
 // runs out, or is taken up again by this process.
 func (d *Drive) Close() {
+	if d.closed { // its hold on the operation may be another drive's by now
+		return
+	}
+	d.closed = true
 	d.ledger.keeper.drop(d)
 	d.leave()
 	d.leave = func() {}

@@ -27,8 +27,10 @@ type Ledger struct {
 
 	keeper keeper
 
-	mu      sync.Mutex
-	flights map[store.Intent]*flight
+	mu        sync.Mutex
+	flights   map[store.Intent]*flight
+	executors []*registration
+	bells     []chan<- struct{} // of the workers in this process
 }
 
 // Option changes a default of a ledger.

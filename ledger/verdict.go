@@ -87,6 +87,9 @@ func (d *Drive) move(cause Cause, release bool, to func(standing) (standing, err
 	var row store.Operation
 	err := d.ledger.store.Write(ctx, func(tx store.Tx) error {
 		row = d.op
+		if err := d.undisturbed(ctx, tx); err != nil {
+			return err
+		}
 		stood, err := standingOf(ctx, tx, &row)
 		if err != nil {
 			return err
@@ -103,13 +106,16 @@ func (d *Drive) move(cause Cause, release bool, to func(standing) (standing, err
 		next := d.nextLease(row.UpdatedAt)
 		if release {
 			next = released(next)
+			if d.worker && !stands.Status.Final() && stands.Next != NextPerson {
+				row.NotBefore = max(row.NotBefore, d.restUntil(&row, row.UpdatedAt))
+			}
 		}
 		if !stands.PossiblySent {
 			if err := tx.Resolve(ctx, row.ID); err != nil {
 				return err
 			}
 		}
-		return change{&d.op, &row, next, cause, nil}.write(ctx, tx)
+		return change{was: &d.op, is: &row, next: next, cause: cause}.write(ctx, tx)
 	})
 	switch {
 	case err == nil:

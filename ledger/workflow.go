@@ -104,7 +104,7 @@ func moveParent(ctx context.Context, tx store.Tx, step *store.Operation) error {
 	if lease.Owner == "" {
 		lease = released(lease)
 	}
-	return change{parent, &row, lease, CauseStep, nil}.write(ctx, tx)
+	return change{was: parent, is: &row, next: lease, cause: CauseStep}.write(ctx, tx)
 }
 
 // stored is the part of a standing that a row tells.

@@ -19,11 +19,12 @@ func (d *Drive) Begin(ctx context.Context, allowed func() error) error {
 	l := d.ledger
 	var row store.Operation
 	var a store.Attempt
+	var stopped *barrier
 	err := l.store.Write(ctx, func(tx store.Tx) (err error) {
 		if err := allowed(); err != nil {
 			return err
 		}
-		row, a, err = d.begin(ctx, tx)
+		row, a, stopped, err = d.begin(ctx, tx)
 		return err
 	})
 	if errors.Is(err, store.ErrExists) || errors.Is(err, store.ErrLeaseLost) {
@@ -32,28 +33,45 @@ func (d *Drive) Begin(ctx context.Context, allowed func() error) error {
 	if err != nil {
 		return err
 	}
-	d.isNew, d.op, d.attempts = false, row, append(d.attempts, a)
+	d.isNew, d.op = false, row
+	if stopped != nil {
+		l.keeper.drop(d)
+		return stopped.error(d)
+	}
+	d.attempts = append(d.attempts, a)
 	l.keeper.hold(d)
 	return nil
 }
 
-func (d *Drive) begin(ctx context.Context, tx store.Tx) (row store.Operation, a store.Attempt, err error) {
+func (d *Drive) begin(ctx context.Context, tx store.Tx) (row store.Operation, a store.Attempt, stopped *barrier, err error) {
 	row = d.op
+	if err := d.undisturbed(ctx, tx); err != nil {
+		return row, a, nil, err
+	}
 	stood, err := record()
 	if !d.isNew {
 		stood, err = standingOf(ctx, tx, &row)
 	}
 	if err != nil {
-		return row, a, err
+		return row, a, nil, err
 	}
-	stands, err := stood.start(d.draft.Driver == DriverCaller) // a caller's repeat is an explicit resume
+	stands, err := stood.start(d.resumed)
 	if err != nil {
-		return row, a, err
+		return row, a, nil, err
+	}
+	if stopped, err = d.barrier(ctx, tx, &row); err != nil {
+		return row, a, nil, err
+	}
+	if stopped != nil {
+		return row, a, stopped, stopped.stop(ctx, tx, d, &row, stood)
+	}
+	if d.draft.Careful { // should nobody be left to record what follows
+		stands.Next = NextLook
 	}
 	now := d.ledger.store.Now()
 	stands.write(&row)
 	row.AttemptCount++
-	row.NotBefore, row.UpdatedAt, row.Credential = 0, now, d.draft.Credential
+	row.NotBefore, row.UpdatedAt, row.Credential, row.BlockedBy = 0, now, d.draft.Credential, ""
 	if row.FirstSentAt == 0 {
 		row.FirstSentAt = now
 		if d.draft.Retention > 0 {
@@ -71,10 +89,7 @@ func (d *Drive) begin(ctx context.Context, tx store.Tx) (row store.Operation, a 
 	lease := d.nextLease(now)
 	if d.isNew {
 		row.Lease = lease
-		if err = tx.Insert(ctx, &row); errors.Is(err, store.ErrExists) {
-			err = d.taken(ctx, tx)
-		}
-		if err == nil {
+		if err = d.add(ctx, tx, &row); err == nil {
 			err = moveParent(ctx, tx, &row)
 		}
 	} else {
@@ -89,7 +104,29 @@ func (d *Drive) begin(ctx context.Context, tx store.Tx) (row store.Operation, a 
 	if err == nil && !d.isNew && event.From != event.To {
 		err = tx.Append(ctx, &event)
 	}
-	return row, a, err
+	return row, a, nil, err
+}
+
+// undisturbed refuses to take over from a driver that was only slow. The token
+// does not tell: whoever renews a lease that has run out keeps its token.
+func (d *Drive) undisturbed(ctx context.Context, tx store.Tx) error {
+	if was := d.op.Lease; d.isNew || was.Owner == "" || was.Owner == d.ledger.owner {
+		return nil
+	}
+	now, err := tx.Operation(ctx, d.op.ID)
+	if err == nil && now.Lease != d.op.Lease {
+		err = store.ErrLeaseLost
+	}
+	return err
+}
+
+// add inserts a new operation.
+func (d *Drive) add(ctx context.Context, tx store.Tx, row *store.Operation) error {
+	err := tx.Insert(ctx, row)
+	if errors.Is(err, store.ErrExists) {
+		return d.taken(ctx, tx)
+	}
+	return err
 }
 
 // taken says what a new row met: its intent, begun by another process, or
@@ -227,19 +264,27 @@ func (d *Drive) end(ctx context.Context, tx store.Tx, a store.Attempt, e *Ending
 	}
 	row.UpdatedAt = d.ledger.store.Now()
 	row.NotBefore = millis(e.NotBefore)
+	if !e.goesOn() {
+		if err := d.park(ctx, tx, e); err != nil {
+			return row, err
+		}
+	}
 	if a.RequestID != "" {
 		row.RequestID = a.RequestID
 	}
 	row.ErrorCode, row.ErrorMessage = a.ErrorCode, a.ErrorMessage
 	stands.write(&row)
-	if stands.Status == StatusSucceeded {
+	switch {
+	case stands.Status == StatusSucceeded:
 		d.succeed(&row, e.Result, e.Target)
+	case d.worker && !e.goesOn() && !stands.Status.Final() && stands.Next != NextPerson:
+		row.NotBefore = max(row.NotBefore, d.restUntil(&row, row.UpdatedAt))
 	}
 	lease := released(row.Lease)
 	if e.goesOn() {
 		lease = d.nextLease(row.UpdatedAt)
 	}
-	err = change{&d.op, &row, lease, CauseEnded, &a}.write(ctx, tx)
+	err = change{was: &d.op, is: &row, next: lease, cause: CauseEnded, attempt: &a}.write(ctx, tx)
 	return row, err
 }
 
@@ -276,7 +321,7 @@ func (d *Drive) endLate(ctx context.Context, tx store.Tx, a store.Attempt, e *En
 	if lease.Owner == "" || stands.Status != StatusPending {
 		lease = released(lease)
 	}
-	err = change{current, &row, lease, CauseLate, &a}.write(ctx, tx)
+	err = change{was: current, is: &row, next: lease, cause: CauseLate, attempt: &a}.write(ctx, tx)
 	return row, err
 }
 
@@ -321,10 +366,15 @@ type change struct {
 	next    store.Lease
 	cause   Cause
 	attempt *store.Attempt // that ended; nil when none did
+
+	who, why string // where somebody decided
 }
 
 func (c change) write(ctx context.Context, tx store.Tx) error {
-	e := store.Event{OperationID: c.is.ID, At: c.is.UpdatedAt, From: c.was.Status, To: c.is.Status, What: string(c.cause)}
+	e := store.Event{
+		OperationID: c.is.ID, At: c.is.UpdatedAt, From: c.was.Status, To: c.is.Status, What: string(c.cause),
+		Who: c.who, Why: c.why,
+	}
 	err := tx.Update(ctx, c.is, c.next)
 	if errors.Is(err, store.ErrTargetTaken) && c.cause != CauseFound {
 		// The server itself said that this operation made what another is

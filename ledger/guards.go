@@ -1,0 +1,142 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/botix-pro/sdk-go/ledger/internal/store"
+	"github.com/botix-pro/sdk-go/retry"
+)
+
+// What may keep an operation from being sent although nothing is wrong with it.
+// It is asked in the commit that starts an attempt, so that nothing can come in
+// between.
+
+var (
+	// ErrSuperseded: a newer operation on the same target was sent, so that this
+	// one would undo it. It is not sent any more: its status is failed_final, or
+	// reconciling if it may have been sent before. The error is a *[StandingError]
+	// too.
+	ErrSuperseded = errors.New("a newer operation on the same target was sent")
+	// ErrExpired: the operation was wanted until a moment that has passed. It is
+	// not sent any more, as with [ErrSuperseded].
+	ErrExpired = errors.New("the operation is not wanted any more: its time has passed")
+	// ErrBlocked is matched by every *[BlockedError].
+	ErrBlocked = errors.New("an operation that would conflict with it may have had its effect, and is not settled")
+)
+
+// BlockedError says that an operation waits for another one, of which nobody
+// knows whether it had its effect: to send now could be to do the same thing
+// twice. The operation is recorded, and nothing was sent.
+//
+// It can go once the other is settled: by a look, by a repeat, or by a person who
+// gives it up with a reason ([Ledger.Abandon]). A repeat of the call under the same
+// intent, or [Ledger.Resume], then sends it; a worker does so by itself.
+type BlockedError struct {
+	OperationID string    // the one that waits
+	By          string    // the one it waits for
+	Since       time.Time // when that one was first sent
+	Next        NextStep  // what brings that one further
+}
+
+func (e *BlockedError) Error() string {
+	text := fmt.Sprintf("operation %s: %v: operation %s, sent at %s", e.OperationID, ErrBlocked, e.By, e.Since.Format(time.RFC3339))
+	if e.Next != "" {
+		text += ", next: " + string(e.Next)
+	}
+	return text
+}
+
+// Is reports whether target is [ErrBlocked].
+func (e *BlockedError) Is(target error) bool { return target == ErrBlocked }
+
+// Outcome is [retry.NotSent].
+func (e *BlockedError) Outcome() retry.Outcome { return retry.NotSent }
+
+// barrier is why an operation is not sent: it is dropped by a cause, or blocked
+// by another.
+type barrier struct {
+	cause Cause
+	by    *store.Operation
+}
+
+// barrier looks for one; nil when the operation may be sent.
+func (d *Drive) barrier(ctx context.Context, tx store.Tx, row *store.Operation) (*barrier, error) {
+	if row.Driver == string(DriverWorker) && !d.isNew {
+		at, err := tx.Expiry(ctx, row.ID)
+		if err != nil || at > 0 && at <= d.ledger.store.Now() {
+			return &barrier{cause: CauseExpired}, err
+		}
+	}
+	if row.Lane != "" && !d.isNew { // what is new is the newest
+		last, err := tx.LastSent(ctx, row.Lane)
+		if err == nil && last.Seq > row.Seq {
+			return &barrier{cause: CauseSuperseded}, nil
+		}
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return nil, err
+		}
+	}
+	if row.Group != "" && !row.PossiblySent { // its own repeats are no conflict
+		others, err := tx.Unsettled(ctx, row.Group)
+		for i := range others {
+			if other := &others[i]; other.ID != row.ID && d.ledger.firstTryEnded(other) {
+				return &barrier{by: other}, err
+			}
+		}
+		return nil, err
+	}
+	return nil, nil
+}
+
+// firstTryEnded: until then the one is as likely to succeed as the other.
+func (l *Ledger) firstTryEnded(op *store.Operation) bool {
+	return op.AttemptCount > 1 || op.Status != string(StatusPending) || op.Lease.Until <= l.store.Now()
+}
+
+// stop writes down that the operation is not sent. A drive that goes on without
+// it has nothing more to do.
+func (b *barrier) stop(ctx context.Context, tx store.Tx, d *Drive, row *store.Operation, stood standing) error {
+	now := d.ledger.store.Now()
+	row.UpdatedAt = now
+	if b.by == nil {
+		stands, err := stood.drop(b.cause, d.draft.ReadBack)
+		if err != nil {
+			return err
+		}
+		stands.write(row)
+		return change{was: &d.op, is: row, next: released(row.Lease), cause: b.cause}.write(ctx, tx)
+	}
+	row.BlockedBy = b.by.ID
+	if d.isNew {
+		stood.write(row)
+		if err := d.add(ctx, tx, row); err != nil {
+			return err
+		}
+		err := tx.Append(ctx, &store.Event{OperationID: row.ID, At: now, To: row.Status, What: string(CauseRecorded)})
+		if err != nil {
+			return err
+		}
+		return moveParent(ctx, tx, row)
+	}
+	if d.worker {
+		row.NotBefore = d.restUntil(row, now)
+	}
+	next := released(row.Lease)
+	err := tx.Update(ctx, row, next)
+	row.Lease = next
+	return err
+}
+
+// error says what the caller of Begin is told.
+func (b *barrier) error(d *Drive) error {
+	switch {
+	case b.by != nil:
+		return &BlockedError{OperationID: d.op.ID, By: b.by.ID, Since: moment(b.by.FirstSentAt), Next: NextStep(b.by.NextStep)}
+	case b.cause == CauseExpired:
+		return fmt.Errorf("%w: %w", ErrExpired, d.Standing())
+	}
+	return fmt.Errorf("%w: %w", ErrSuperseded, d.Standing())
+}

@@ -1,0 +1,44 @@
+package ledger
+
+import (
+	"context"
+	"hash/fnv"
+	"time"
+
+	"github.com/botix-pro/sdk-go/ledger/internal/store"
+	"github.com/botix-pro/sdk-go/retry"
+)
+
+// How long workers leave alone what did not end.
+
+const (
+	// shortestRest and longestRest bound the pause before a worker takes an
+	// operation up again whose tries have failed.
+	shortestRest = time.Second
+	longestRest  = 5 * time.Minute
+)
+
+// restUntil is when a worker may take the operation up again: after as long as it
+// has been tried already, so that the pauses grow by themselves, across restarts
+// and whoever the worker is. Operations that failed together return apart.
+func (d *Drive) restUntil(row *store.Operation, now int64) int64 {
+	tried := time.Duration(now-max(row.CreatedAt, row.FirstSentAt)) * time.Millisecond
+	pause := min(max(tried, shortestRest), longestRest).Milliseconds()
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(row.ID)) // it never fails
+	return now + pause - pause/4 + int64(h.Sum32())%(pause/2)
+}
+
+// park keeps workers of all processes away from a place whose server has asked
+// for a wait: what it refused to one operation it refuses to all.
+func (d *Drive) park(ctx context.Context, tx store.Tx, e *Ending) error {
+	if e.Attempt.Outcome != retry.Throttled || e.NotBefore.IsZero() {
+		return nil
+	}
+	return tx.Park(ctx, d.ledger.at(Place{d.op.API, d.draft.Origin, d.draft.Credential}), e.NotBefore.UnixMilli())
+}
+
+// at is a place as the store knows it.
+func (l *Ledger) at(p Place) store.Place {
+	return store.Place{Namespace: l.namespace, API: p.API, Origin: p.Origin, Credential: p.Credential}
+}

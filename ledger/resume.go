@@ -1,0 +1,170 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/botix-pro/sdk-go/ledger/internal/store"
+)
+
+// Resume drives one operation on, by its id, although nothing would do so by
+// itself: one that is held after the server refused it, one that is reconciling,
+// a call that a crash interrupted. It is the word of a person, or of a program
+// that knows what it does; what must not be sent again is not sent by it either.
+//
+//   - Held or failed for now: it is sent, once its NotBefore has come.
+//   - Reconciling, next step resend, or interrupted: it is sent again under its
+//     key while that is safe; else it is looked up, or stays a person's.
+//   - Reconciling, next step look: it is looked up first.
+//   - Never sent: it is sent.
+//   - Succeeded: it is returned as it is.
+//
+// Resume returns the operation as it stands afterwards, also beside an error.
+// The errors are those of the call that made the operation, and
+//
+//   - [ErrNotFound]: the ledger has no such operation.
+//   - *[NoExecutorError]: no client for it is open on this ledger. A client that
+//     took the place of another for the same project, with a new API key, drives
+//     on by its own Resume what was never sent.
+//   - *[StandingError]: it has ended otherwise, or a person has to decide.
+//   - *[GuardError]: it was begun at another server or may have been sent under
+//     another API key.
+//   - [ErrBodyNotKept]: its bytes are not in the ledger.
+//   - [ErrInProgress]: it is being driven elsewhere, and the ledger does not wait
+//     ([WhenInProgress]) or ctx ended.
+//   - [ErrInTx]: ctx is one of a transaction that is open.
+func (l *Ledger) Resume(ctx context.Context, id string) (*Operation, error) {
+	op, err := l.Operation(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	p := Place{op.API, op.Origin, op.Credential}
+	e := l.executor(p)
+	if e == nil && !op.Status.Final() {
+		return op, &NoExecutorError{id, p}
+	}
+	return l.resume(ctx, id, p, e)
+}
+
+// ResumeWith is [Ledger.Resume] by an executor that need not be registered. Its
+// place may differ from the operation's in the credential, as long as no attempt
+// may have had an effect: then its API key takes over for good.
+func (l *Ledger) ResumeWith(ctx context.Context, id string, e Executor) (*Operation, error) {
+	return l.resume(ctx, id, e.Place(), e)
+}
+
+func (l *Ledger) resume(ctx context.Context, id string, p Place, e Executor) (*Operation, error) {
+	if err := l.outsideTx(ctx); err != nil {
+		return nil, err
+	}
+	d, err := l.take(ctx, id, p)
+	if err == nil {
+		defer d.Close()
+		if _, done := d.Repeat(); done {
+			return d.Operation(), nil
+		}
+		err = e.Carry(ctx, d)
+	}
+	if errors.Is(err, ErrNotFound) {
+		return nil, err
+	}
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), aftermath)
+	defer cancel()
+	op, readErr := l.Operation(after, id)
+	return op, errors.Join(err, readErr)
+}
+
+// aftermath bounds the look at what a drive left, whose own context may be over.
+const aftermath = 5 * time.Second
+
+// take is [Ledger.Open] for an operation that the ledger has, on behalf of
+// somebody at p who asked for it explicitly.
+func (l *Ledger) take(ctx context.Context, id string, p Place) (*Drive, error) {
+	row, attempts, err := l.row(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	d := l.stored(row, attempts, p)
+	d.resumed = true
+	switch {
+	case row.Kind != string(KindCall):
+		return nil, &GuardError{id, "it is a workflow: its steps are resumed, one by one"}
+	case row.Status == string(StatusSucceeded):
+		return d, nil
+	case row.Status == string(StatusFailedFinal):
+		return nil, d.Standing()
+	}
+	if err := d.enter(ctx); err != nil {
+		return nil, err
+	}
+	if err := d.find(ctx); err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// stored is a drive of a row, on behalf of somebody at p.
+func (l *Ledger) stored(row *store.Operation, attempts []store.Attempt, p Place) *Drive {
+	return &Drive{
+		ledger: l, leave: func() {}, stored: true, op: *row, attempts: attempts, keeping: l.keeping,
+		draft: &Draft{
+			ID: row.ID, API: row.API, Origin: p.Origin, Credential: p.Credential, Key: row.Key,
+			Payload: Payload{Method: row.Method, Path: row.Path}, // the body comes with Accept
+			Driver:  Driver(row.Driver),
+		},
+	}
+}
+
+// Accept tells the drive of a stored operation what is to be sent for it, and what
+// its endpoint says: it takes the Payload, Retention, ReadBack, Careful, Keeping
+// and Significance of a new draft. A *[GuardError] refuses any request but the one
+// that was recorded.
+func (d *Drive) Accept(as *Draft) error {
+	same, err := Fingerprint(d.op.Fingerprint).Matches(as.Payload, as.Significance)
+	switch {
+	case err != nil:
+		return fmt.Errorf("operation %s: %w", d.op.ID, err)
+	case !same:
+		return &GuardError{d.op.ID, "the request that would be sent is not the one that was recorded"}
+	}
+	d.draft.Payload, d.draft.Significance, d.draft.Retention = as.Payload, as.Significance, as.Retention
+	d.draft.ReadBack, d.draft.Careful = as.ReadBack, as.Careful
+	d.keeping, d.body = as.Keeping.Or(d.ledger.keeping), as.Payload.Body
+	return nil
+}
+
+// LooksOnly reports whether the drive may find out what happened, and must not
+// send: a worker has it, and the operation is a caller's.
+func (d *Drive) LooksOnly() bool { return d.worker && d.op.Driver == string(DriverCaller) }
+
+// ByWorker reports whether a worker has the drive.
+func (d *Drive) ByWorker() bool { return d.worker }
+
+// Operation returns the operation with an id, or [ErrNotFound].
+func (l *Ledger) Operation(ctx context.Context, id string) (*Operation, error) {
+	row, _, err := l.row(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return operation(row), nil
+}
+
+func (l *Ledger) row(ctx context.Context, id string) (row *store.Operation, attempts []store.Attempt, err error) {
+	err = l.store.Read(ctx, func(tx store.Tx) error {
+		if row, err = tx.Operation(ctx, id); err != nil {
+			return err
+		}
+		attempts, err = tx.Attempts(ctx, id)
+		return err
+	})
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil, nil, fmt.Errorf("operation %q: %w", id, ErrNotFound)
+	case err != nil:
+		return nil, nil, &UnreadableError{err}
+	}
+	return row, attempts, nil
+}
