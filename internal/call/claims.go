@@ -148,7 +148,7 @@ func (c *Claims) Match(search *Search, likeness []uint64, sure, perhaps Sighting
 		case len(free[l]) == 0 && len(c.free(perhaps.by[l])) > 0:
 			return Ambiguous, nil
 		case len(free[l]) == 0:
-		case c.underway(l) > n || search.Rivals.Underway > 0:
+		case search.Old, c.underway(l) > n, search.Rivals.Underway > 0:
 			return Ambiguous, nil
 		case len(free[l]) < n+max(c.unclear(l, search.ID), n*search.Rivals.Unclear):
 			return Ambiguous, nil

@@ -44,6 +44,8 @@ type Endpoint struct {
 	Class     Class         //
 	Retention time.Duration // how long the server remembers a key; 0 where it honours none
 	Proof     Proof         //
+	Lane      string        // the target whose state it sets, as a template; "" for none
+	Group     string        // what it would do twice, or undo, while that is not settled; a template
 	EmptyOK   bool          // a 2xx without a body is a success
 	Secret    bool          // the answer shows a secret, once: it is never kept
 	// Keeping is what the ledger keeps where the request holds what must not be
@@ -82,7 +84,7 @@ func Undeclared(method, path string) *Endpoint {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 		e.Class = Safe
 	case http.MethodPut, http.MethodDelete:
-		e.Class = ByNature
+		e.Class, e.Lane = ByNature, path
 	default:
 		e.Class = Neither
 	}

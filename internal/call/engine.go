@@ -75,6 +75,7 @@ type run struct {
 	engine  *Engine
 	op      *Operation
 	drives  *ledger.Drive    // nil where nothing is recorded
+	given   *ledger.Drive    // the drive of an operation that the ledger has
 	backoff *retry.BackOff   // nil until the first pause
 	only    [1]retry.Attempt // room for what is mostly the only one
 

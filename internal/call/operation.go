@@ -95,6 +95,9 @@ type Search struct {
 	ID     string // of the operation
 	First  Send
 	Rivals ledger.Rivals // zero without a ledger
+	// Old: the first send is so long ago that what is there may belong to another
+	// operation of which nobody knows any more. What is not there still tells.
+	Old bool
 	// Taken tells which of some objects belong to other operations of the
 	// ledger; nil without one.
 	Taken func(ctx context.Context, objects []Object) (map[Object]bool, error)

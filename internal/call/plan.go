@@ -128,6 +128,10 @@ func (r *run) lookFor(ctx context.Context, p plan) (plan, error) {
 	}
 	r.first = Send{}
 	next := plan{step: resend, verdict: p.verdict, allowed: true}
+	if r.recording() && r.drives.LooksOnly() {
+		next.step = stop
+		return next, r.recordAbsent(next)
+	}
 	if next.wait, next.reason = r.nextTry(ctx, p.verdict, 0, false); next.reason != nil {
 		next.step = stop
 	}
@@ -136,9 +140,6 @@ func (r *run) lookFor(ctx context.Context, p plan) (plan, error) {
 }
 
 func (r *run) look(ctx context.Context) (Sighting, error) {
-	if time.Since(r.first.Local) > memory {
-		return Ambiguous, ErrAmbiguous
-	}
 	if date, err := http.ParseTime(r.Answer.Header.Get("Date")); err == nil {
 		r.first.Date, r.first.Received = date, r.Answer.Received
 	}

@@ -23,16 +23,7 @@ func (r *run) open(ctx context.Context) (plan, error) {
 		return start, nil
 	}
 	r.close()
-	e, op := r.engine, r.op
-	d, err := e.Ledger.Open(ctx, &ledger.Draft{
-		ID: op.ID, Intent: op.Intent, Action: op.Endpoint.Name, Named: op.Named,
-		API: e.API, Origin: e.HTTP.Origin(), Credential: e.Credential,
-		Key:       op.Request.Key,
-		Payload:   ledger.Payload{Method: op.Request.Method, Path: op.Request.Target(), Body: op.Request.Body},
-		Driver:    ledger.DriverCaller,
-		Keeping:   op.Keeping,
-		Retention: max(op.Endpoint.Retention-e.WindowMargin, 0),
-	})
+	d, err := r.enter(ctx)
 	if err != nil {
 		return plan{}, err
 	}
@@ -93,6 +84,8 @@ func (r *run) goOn(ctx context.Context) (plan, error) {
 		}
 	}
 	switch {
+	case r.drives.LooksOnly() && p.step != look:
+		return plan{}, r.drives.Standing()
 	case p.step == stop, p.step == look && r.op.Look == nil:
 		return plan{}, errors.Join(r.drives.Bar(r.op.Look != nil), r.drives.Standing())
 	case p.step == resendLate:
@@ -197,7 +190,7 @@ func (r *run) record(p plan) error {
 
 // search is what a look goes by.
 func (r *run) search(ctx context.Context) (Search, error) {
-	s := Search{ID: r.op.ID, First: r.first}
+	s := Search{ID: r.op.ID, First: r.first, Old: time.Since(r.first.Local) > memory}
 	if !r.recording() {
 		return s, nil
 	}
@@ -264,7 +257,7 @@ func (r *run) target() ledger.Target {
 }
 
 func (r *run) close() {
-	if r.drives != nil {
+	if r.drives != nil && r.given == nil {
 		r.drives.Close()
 	}
 }

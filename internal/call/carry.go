@@ -1,0 +1,62 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/botix-pro/sdk-go/ledger"
+)
+
+// patience is for how long a worker looks again where looks do not tell: others
+// that ask for the same may be under way, or lists lag behind. Then a person has
+// to decide.
+const patience = 10 * time.Minute
+
+// Carry drives on what the ledger has, from where it stands, by the rules of
+// [Engine.Do]. op describes the endpoint and the request without its id, key and
+// bytes, which are those that were recorded. d stays the caller's to close.
+//
+// What another process takes over is not waited for. A drive that only looks
+// sends nothing, whatever the look finds.
+func (e *Engine) Carry(ctx context.Context, op *Operation, d *ledger.Drive) (*Result, error) {
+	r := &run{engine: e, op: op, given: d}
+	err := r.drive(ctx)
+	if errors.Is(err, ErrAmbiguous) && d.ByWorker() && time.Since(r.first.Local) > patience {
+		if barred := d.Bar(false); barred != nil {
+			return &r.Result, errors.Join(err, barred)
+		}
+	}
+	if f, ok := err.(*Failure); ok && f.Reason == nil && d.LooksOnly() {
+		err = nil // it is known to have had no effect; sending it again is its caller's
+	}
+	return &r.Result, err
+}
+
+// enter gets the right to drive the operation: the one that was given, or one
+// from the ledger.
+func (r *run) enter(ctx context.Context) (*ledger.Drive, error) {
+	e, op := r.engine, r.op
+	switch {
+	case r.given == nil:
+		return e.Ledger.Open(ctx, e.Draft(op))
+	case r.drives != nil: // entered before, and lost since
+		return nil, ledger.ErrInProgress
+	}
+	return r.given, r.given.Accept(e.Draft(op))
+}
+
+// Draft is an operation as the ledger takes it.
+func (e *Engine) Draft(op *Operation) *ledger.Draft {
+	return &ledger.Draft{
+		ID: op.ID, Intent: op.Intent, Action: op.Endpoint.Name, Named: op.Named,
+		API: e.API, Origin: e.HTTP.Origin(), Credential: e.Credential,
+		Key:       op.Request.Key,
+		Payload:   ledger.Payload{Method: op.Request.Method, Path: op.Request.Target(), Body: op.Request.Body},
+		Driver:    ledger.DriverCaller,
+		Keeping:   op.Keeping,
+		Retention: max(op.Endpoint.Retention-e.WindowMargin, 0), ReadBack: op.Look != nil,
+		Careful: op.Careful && op.Endpoint.Class != ByNature,
+		Lane:    op.Endpoint.fill(op.Endpoint.Lane, &op.Request), Group: op.Endpoint.fill(op.Endpoint.Group, &op.Request),
+	}
+}

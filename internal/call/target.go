@@ -1,0 +1,62 @@
+package call
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+
+	"github.com/botix-pro/sdk-go/internal/rest"
+)
+
+// fill puts the values of a request into a template of the endpoint's row, such
+// as "tag:{id}:{tag}". A name stands for the placeholder of the path that has it,
+// or else for a text in the body: the same target has the same name, wherever a
+// request says it. What cannot be filled names no target.
+func (e *Endpoint) fill(template string, req *rest.Request) string {
+	if template == "" {
+		return ""
+	}
+	var b strings.Builder
+	for template != "" {
+		before, after, found := strings.Cut(template, "{")
+		b.WriteString(before)
+		if !found {
+			break
+		}
+		name, tail, _ := strings.Cut(after, "}")
+		value := e.inPath(name, req.Path.String())
+		if value == "" {
+			value = inBody(name, req.Body)
+		}
+		if value == "" {
+			return ""
+		}
+		b.WriteString(url.QueryEscape(value)) // so that no value can look like two
+		template = tail
+	}
+	return b.String()
+}
+
+// inPath returns what stands in a path for a placeholder, unescaped.
+func (e *Endpoint) inPath(name, path string) string {
+	at := strings.Split(path, "/")
+	for i, segment := range strings.Split(e.Path, "/") {
+		if segment == "{"+name+"}" && i < len(at) {
+			value, err := url.PathUnescape(at[i])
+			if err == nil {
+				return value
+			}
+		}
+	}
+	return ""
+}
+
+// inBody returns a text of a JSON object.
+func inBody(name string, body []byte) string {
+	var members map[string]json.RawMessage
+	var value string
+	if json.Unmarshal(body, &members) != nil || json.Unmarshal(members[name], &value) != nil {
+		return ""
+	}
+	return value
+}
