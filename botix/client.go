@@ -40,6 +40,7 @@ type Client struct {
 	timeout time.Duration
 	careful bool
 	keeping keeping
+	leave   func() // takes the client from its ledger's executors
 }
 
 // New returns a client for apiKey ("btx_live_…"). It checks everything it is
@@ -114,14 +115,22 @@ func New(apiKey string, opts ...Option) (*Client, error) {
 	c.Scenarios = &ScenariosService{c}
 	c.Channels = &ChannelsService{c}
 	c.Webhooks = &WebhooksService{c}
+	c.leave = func() {}
+	if led := c.engine.Ledger; led != nil {
+		c.leave = led.Register(executor{c})
+	}
 	cfg.log.LogAttrs(context.Background(), slog.LevelDebug, "client ready",
 		slog.String("base_url", c.engine.HTTP.Origin()), slog.String("key", c.key.Prefix()))
 	return c, nil
 }
 
 // Close closes idle connections, unless [WithHTTPClient] brought them: others may
-// use those. A client holds nothing else; calls under way go on.
-func (c *Client) Close() { c.engine.HTTP.CloseIdle() }
+// use those. The ledger's workers have no more operations carried on by the
+// client. It holds nothing else; calls under way go on.
+func (c *Client) Close() {
+	c.leave()
+	c.engine.HTTP.CloseIdle()
+}
 
 // RateLimit returns the rate limit as the latest answers stated it; nothing is
 // known before the first, and with [retry.Off] for a pace.

@@ -86,12 +86,18 @@ func (s *ContactsService) Create(ctx context.Context, req CreateContact, opts ..
 	if in.err != nil {
 		return nil, in.err
 	}
-	look := seekContacts(s.c, []CreateContact{req},
+	look := seekCreated(s.c, req)
+	contact, _, err := invokeSeeking(ctx, s.c, contactsCreate, input{body: req}, look, opts)
+	return contact, err
+}
+
+// seekCreated finds the contact of a create.
+func seekCreated(c *Client, req CreateContact) *seek[Contact] {
+	look := seekContacts(c, []CreateContact{req},
 		func(found []*Contact) *Contact { return found[0] },
 		func(made *Contact) []call.Object { return []call.Object{upstream(kindContact, made.ID)} })
 	look.foreign = func(made *Contact) bool { return alike(identity(&req), identity(made.asCreated())) == none }
-	contact, _, err := invokeSeeking(ctx, s.c, contactsCreate, input{body: req}, look, opts)
-	return contact, err
+	return look
 }
 
 // Update changes the fields of a contact that req sets and leaves the others,
@@ -168,10 +174,7 @@ func (s *ContactsService) AddTag(ctx context.Context, id ContactID, tag string, 
 func (s *ContactsService) RemoveTag(ctx context.Context, id ContactID, tag string, opts ...CallOption) ([]string, error) {
 	in := check(ctx, contactsRemoveTag)
 	in.id("id", int64(id))
-	in.required("tag", tag)
-	if tag == "." || tag == ".." {
-		in.fail("tag", "cannot be part of a path")
-	}
+	in.pathTag(tag)
 	if in.err != nil {
 		return nil, in.err
 	}

@@ -145,10 +145,16 @@ func (s *ContactsService) UpdateMany(ctx context.Context, updates []ContactChang
 }
 
 func (s *ContactsService) bulkCreate(ctx context.Context, contacts []CreateContact, opts []CallOption) (*ContactsBulk, error) {
-	look := seekContacts(s.c, contacts, adoptBulkCreated, (*ContactsBulk).objects)
-	look.foreign = func(r *ContactsBulk) bool { return !fits(len(contacts), r.Results) }
+	look := seekBulkCreated(s.c, contacts)
 	answer, _, err := invokeSeeking(ctx, s.c, contactsBulkCreate, input{body: newContacts{contacts}}, look, opts)
 	return answer, err
+}
+
+// seekBulkCreated finds the contacts of a bulk create.
+func seekBulkCreated(c *Client, contacts []CreateContact) *seek[ContactsBulk] {
+	look := seekContacts(c, contacts, adoptBulkCreated, (*ContactsBulk).objects)
+	look.foreign = func(r *ContactsBulk) bool { return !fits(len(contacts), r.Results) }
+	return look
 }
 
 func (s *ContactsService) bulkUpdate(ctx context.Context, updates []ContactChange, opts []CallOption) (*ContactsBulk, error) {

@@ -37,13 +37,13 @@ var (
 	contactsGet = &call.Endpoint{Name: "contactsGet", Method: http.MethodGet, Path: "/public/v1/contacts/{id}",
 		Class: call.Safe, Source: "OpenAPI 1.1.0, operation contactsGet"}
 	contactsUpdate = &call.Endpoint{Name: "contactsUpdate", Method: http.MethodPut, Path: "/public/v1/contacts/{id}",
-		Class: call.ByNature, Source: "OpenAPI 1.1.0, operation contactsUpdate"}
+		Class: call.ByNature, Lane: "contact:{id}", Source: "OpenAPI 1.1.0, operation contactsUpdate"}
 	contactsDelete = &call.Endpoint{Name: "contactsDelete", Method: http.MethodDelete, Path: "/public/v1/contacts/{id}",
-		Class: call.ByNature, EmptyOK: true, Source: "OpenAPI 1.1.0, operation contactsDelete"}
+		Class: call.ByNature, Lane: "contact:{id}", EmptyOK: true, Source: "OpenAPI 1.1.0, operation contactsDelete"}
 	contactsAddTag = &call.Endpoint{Name: "contactsAddTag", Method: http.MethodPost, Path: "/public/v1/contacts/{id}/tags",
-		Class: call.ByNature, Source: "OpenAPI 1.1.0, operation contactsAddTag"}
+		Class: call.ByNature, Lane: "tag:{id}:{tag}", Source: "OpenAPI 1.1.0, operation contactsAddTag"}
 	contactsRemoveTag = &call.Endpoint{Name: "contactsRemoveTag", Method: http.MethodDelete, Path: "/public/v1/contacts/{id}/tags/{tag}",
-		Class: call.ByNature, EmptyOK: true, Source: "OpenAPI 1.1.0, operation contactsRemoveTag"}
+		Class: call.ByNature, Lane: "tag:{id}:{tag}", EmptyOK: true, Source: "OpenAPI 1.1.0, operation contactsRemoveTag"}
 	contactsBulkCreate = &call.Endpoint{Name: "contactsBulkCreate", Method: http.MethodPost, Path: "/public/v1/contacts/bulk-create",
 		Class: call.HonoursKeys, Retention: keyRetention, Proof: call.ProofLook,
 		Source: "OpenAPI 1.1.0, operation contactsBulkCreate"}
@@ -79,12 +79,12 @@ var (
 	webhooksList = &call.Endpoint{Name: "webhooksList", Method: http.MethodGet, Path: "/public/v1/webhooks",
 		Class: call.Safe, Source: "OpenAPI 1.1.0, operation webhooksList"}
 	webhooksCreate = &call.Endpoint{Name: "webhooksCreate", Method: http.MethodPost, Path: "/public/v1/webhooks",
-		Class: call.Neither, Secret: true, Keeping: unkept, Source: "OpenAPI 1.1.0, operation webhooksCreate"}
+		Class: call.Neither, Group: "webhook:{url}", Secret: true, Keeping: unkept, Source: "OpenAPI 1.1.0, operation webhooksCreate"}
 	// The file gives the 200 of an update no schema: whatever comes is a success.
 	webhooksUpdate = &call.Endpoint{Name: "webhooksUpdate", Method: http.MethodPut, Path: "/public/v1/webhooks/{id}",
-		Class: call.ByNature, EmptyOK: true, Keeping: unkept, Source: "OpenAPI 1.1.0, operation webhooksUpdate"}
+		Class: call.ByNature, Lane: "webhook:{id}", EmptyOK: true, Keeping: unkept, Source: "OpenAPI 1.1.0, operation webhooksUpdate"}
 	webhooksDelete = &call.Endpoint{Name: "webhooksDelete", Method: http.MethodDelete, Path: "/public/v1/webhooks/{id}",
-		Class: call.ByNature, EmptyOK: true, Source: "OpenAPI 1.1.0, operation webhooksDelete"}
+		Class: call.ByNature, Lane: "webhook:{id}", EmptyOK: true, Source: "OpenAPI 1.1.0, operation webhooksDelete"}
 	webhooksTest = &call.Endpoint{Name: "webhooksTest", Method: http.MethodPost, Path: "/public/v1/webhooks/{id}/test",
 		Class: call.Neither, Source: "OpenAPI 1.1.0, operation webhooksTest"}
 )

@@ -94,6 +94,14 @@ func (c *checker) required(field, s string) {
 	}
 }
 
+// pathTag checks a tag that becomes part of a path.
+func (c *checker) pathTag(tag string) {
+	c.required("tag", tag)
+	if tag == "." || tag == ".." {
+		c.fail("tag", "cannot be part of a path")
+	}
+}
+
 // some checks that a list has items.
 func (c *checker) some(field string, n int) {
 	if n == 0 {

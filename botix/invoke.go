@@ -42,37 +42,12 @@ func invokeSeeking[T any](ctx context.Context, c *Client, ep *call.Endpoint, in 
 	if err != nil {
 		return nil, nil, &InputError{ep.Name, "path", err.Error()}
 	}
-	made := &struct { // in one piece, since every call needs both
-		op  call.Operation
-		env envelope[T]
-	}{op: call.Operation{Endpoint: ep, Request: rest.Request{Path: path, Query: in.query.Encode()}}}
-	op, env := &made.op, &made.env
-	op.Read = func(status int, body []byte) call.Reading { return env.read(status, body, ep.EmptyOK) }
-	if err := prepare(op, in.body); err != nil {
+	p := newPrepared(c, ep, rest.Request{Path: path, Query: in.query.Encode()}, s, cfg.keySet)
+	env := &p.env
+	if err := prepare(&p.op, in.body); err != nil {
 		return nil, nil, err
 	}
-	if s != nil {
-		op.Look = s.look(c, env)
-		if s.foreign != nil && cfg.keySet { // a key made here is nobody else's
-			op.Foreign = func() bool { return s.foreign(env.Data) }
-		}
-		if c.engine.Ledger != nil {
-			op.Render = env.render
-			op.Made = func() ledger.Target { return s.target(env.Data) }
-		}
-		c.claims.Begin(s.likeness...)
-	}
-	ended := false
-	defer func() {
-		if s != nil && !ended { // a panic of the program's own code, in a hook or a transport
-			c.claims.Lose(op.ID, s.likeness...)
-		}
-	}()
-	res, err := c.run(ctx, op, cfg)
-	ended = true
-	if s != nil {
-		s.settle(c, op.ID, env.Data, res.Unresolved())
-	}
+	err = p.claiming(c, func() (*call.Result, error) { return c.run(ctx, &p.op, cfg) })
 	if _, unrecorded := err.(*ledger.UnrecordedError); err != nil && !unrecorded {
 		return nil, nil, err
 	}
@@ -80,6 +55,55 @@ func invokeSeeking[T any](ctx context.Context, c *Client, ep *call.Endpoint, in 
 		env.Data = new(T) // an empty answer where that is a success
 	}
 	return env.Data, env.Meta, err
+}
+
+// prepared is an operation and what its answer is read into: in one piece, since
+// every call needs both.
+type prepared[T any] struct {
+	op   call.Operation
+	env  envelope[T]
+	seek *seek[T] // nil where the effect cannot be looked up
+}
+
+// newPrepared makes an operation that knows how to read its answer, and how to
+// find its effect. ownKey tells that the key may be somebody else's as well: one
+// that was made here is not.
+func newPrepared[T any](c *Client, ep *call.Endpoint, req rest.Request, s *seek[T], ownKey bool) *prepared[T] {
+	p := &prepared[T]{op: call.Operation{Endpoint: ep, Request: req}, seek: s}
+	op, env := &p.op, &p.env
+	op.Read = func(status int, body []byte) call.Reading { return env.read(status, body, ep.EmptyOK) }
+	if s == nil {
+		return p
+	}
+	op.Look = s.look(c, env)
+	if s.foreign != nil && ownKey {
+		op.Foreign = func() bool { return s.foreign(env.Data) }
+	}
+	if c.engine.Ledger != nil {
+		op.Render = env.render
+		op.Made = func() ledger.Target { return s.target(env.Data) }
+	}
+	return p
+}
+
+// claiming runs the operation while the register of claims knows of it.
+func (p *prepared[T]) claiming(c *Client, run func() (*call.Result, error)) error {
+	s := p.seek
+	if s == nil {
+		_, err := run()
+		return err
+	}
+	c.claims.Begin(s.likeness...)
+	ended := false
+	defer func() {
+		if !ended { // a panic of the program's own code, in a hook or a transport
+			c.claims.Lose(p.op.ID, s.likeness...)
+		}
+	}()
+	res, err := run()
+	ended = true
+	s.settle(c, p.op.ID, p.env.Data, res.Unresolved())
+	return err
 }
 
 // prepare fixes the bytes that every attempt sends.
@@ -100,13 +124,20 @@ func (c *Client) run(ctx context.Context, op *call.Operation, cfg callConfig) (*
 	ep := op.Endpoint
 	op.Request.Method = ep.Method
 	op.Request.Fresh = ep.Class == call.Neither
-	op.Priority, op.Deliveries, op.Unearned, op.Careful = cfg.priority, cfg.deliveries, cfg.unearned, cfg.careful
+	op.Priority, op.Deliveries, op.Careful = cfg.priority, cfg.deliveries, cfg.careful
+	op.Unearned = cfg.unearned && ctx.Value(byWorker{}) == nil
 	if ep.Mutates() {
 		if err := c.name(ctx, op, cfg); err != nil {
 			res := &call.Result{}
 			return res, newError(&call.Failure{Operation: op, Result: res, Reason: err})
 		}
 	}
+	return c.conduct(ctx, op, cfg.info, func(ctx context.Context) (*call.Result, error) { return c.engine.Do(ctx, op) })
+}
+
+// conduct has an operation carried to its end, within the client's time-out and
+// in sight of its hooks.
+func (c *Client) conduct(ctx context.Context, op *call.Operation, told *Info, do func(context.Context) (*call.Result, error)) (*call.Result, error) {
 	if c.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.timeout)
@@ -118,14 +149,14 @@ func (c *Client) run(ctx context.Context, op *call.Operation, cfg callConfig) (*
 			ctx = own
 		}
 	}
-	res, err := c.engine.Do(ctx, op)
+	res, err := do(ctx)
 	if f, ok := err.(*call.Failure); ok {
 		err = newError(f)
 	}
-	if cfg.info != nil || c.hooks.CallEnd != nil {
+	if told != nil || c.hooks.CallEnd != nil {
 		info := newInfo(op, res)
-		if cfg.info != nil {
-			*cfg.info = info
+		if told != nil {
+			*told = info
 		}
 		if c.hooks.CallEnd != nil {
 			c.hooks.CallEnd(ctx, CallEnd{callStart(op), info, time.Since(began), err})

@@ -250,7 +250,8 @@ func seekRun(c *Client, id ScenarioID, req RunScenario) *seek[ScenarioRun] {
 			}
 			return seen, nil
 		},
-		made: (*ScenarioRun).objects,
+		foreign: func(r *ScenarioRun) bool { return r.ScenarioID != 0 && r.ScenarioID != id },
+		made:    (*ScenarioRun).objects,
 	}
 }
 

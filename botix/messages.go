@@ -78,8 +78,7 @@ func (s *MessagesService) Send(ctx context.Context, req SendMessage, opts ...Cal
 		return nil, in.err
 	}
 	one := []SendMessage{req}
-	look := seekMessages(s.c, one, adoptSent, (*SentMessage).objects)
-	look.foreign = func(m *SentMessage) bool { return m.ContactID != 0 && m.ContactID != one[0].ContactID }
+	look := seekSend(s.c, one)
 	sent, _, err := invokeSeeking(ctx, s.c, messagesSend, input{body: &one[0]}, look, opts)
 	if sent != nil {
 		// The file declares the number twice and promises neither.
@@ -87,6 +86,13 @@ func (s *MessagesService) Send(ctx context.Context, req SendMessage, opts ...Cal
 		sent.MessageID = sent.ID
 	}
 	return sent, err
+}
+
+// seekSend finds the message of a send, the only one of its list.
+func seekSend(c *Client, one []SendMessage) *seek[SentMessage] {
+	look := seekMessages(c, one, adoptSent, (*SentMessage).objects)
+	look.foreign = func(m *SentMessage) bool { return m.ContactID != 0 && m.ContactID != one[0].ContactID }
+	return look
 }
 
 // adoptSent is the answer to a send whose message was found in the list.

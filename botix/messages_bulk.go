@@ -122,10 +122,16 @@ func (s *MessagesService) SendMany(ctx context.Context, messages []SendMessage, 
 }
 
 func (s *MessagesService) bulkSend(ctx context.Context, messages []SendMessage, opts []CallOption) (*MessagesBulk, error) {
-	look := seekMessages(s.c, messages, adoptBulkSent, (*MessagesBulk).objects)
-	look.foreign = func(r *MessagesBulk) bool { return !fits(len(messages), r.Results) }
+	look := seekBulkSend(s.c, messages)
 	answer, _, err := invokeSeeking(ctx, s.c, messagesBulkSend, input{body: newMessages{messages}}, look, opts)
 	return answer, err
+}
+
+// seekBulkSend finds the messages of a bulk send.
+func seekBulkSend(c *Client, messages []SendMessage) *seek[MessagesBulk] {
+	look := seekMessages(c, messages, adoptBulkSent, (*MessagesBulk).objects)
+	look.foreign = func(r *MessagesBulk) bool { return !fits(len(messages), r.Results) }
+	return look
 }
 
 func checkMessages(in *checker, messages []SendMessage) {

@@ -100,7 +100,6 @@ func (s *ScenariosService) Run(ctx context.Context, id ScenarioID, req RunScenar
 	}
 	params := input{args: pathArgs(id), body: req}
 	look := seekRun(s.c, id, req)
-	look.foreign = func(r *ScenarioRun) bool { return r.ScenarioID != 0 && r.ScenarioID != id }
 	run, _, err := invokeSeeking(ctx, s.c, scenariosRun, params, look, opts)
 	return run, err
 }
