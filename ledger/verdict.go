@@ -106,7 +106,9 @@ func (d *Drive) move(cause Cause, release bool, to func(standing) (standing, err
 		next := d.nextLease(row.UpdatedAt)
 		if release {
 			next = released(next)
-			if d.worker && !stands.Status.Final() && stands.Next != NextPerson {
+			// What is now to be looked up is looked up at once.
+			newly := stands.Next == NextLook && d.op.NextStep != string(NextLook)
+			if d.worker && !stands.Status.Final() && stands.Next != NextPerson && !newly {
 				row.NotBefore = max(row.NotBefore, d.restUntil(&row, row.UpdatedAt))
 			}
 		}

@@ -41,7 +41,7 @@ const namespace = "crash"
 // order is what the test asks a helper to do.
 type order struct {
 	ID int    // of the order; the answer has it
-	Do string // call, load, resume, age, event, flood, drain; or go, for a call that has paused
+	Do string // call, record, work, load, resume, age, event, flood, drain; or go, for a call that has paused
 
 	File, URL, APIKey string
 	Operation         string // messagesSend, contactsCreate, contactsUpdate, webhooksCreate
@@ -54,6 +54,7 @@ type order struct {
 	PauseAt  string
 	FailFrom int
 	Refused  bool          // no connection can be made
+	ReadOnly bool          // Do record: only tell what is there
 	Settle   time.Duration // of a careful client; 0: it trusts keys
 
 	Lease, ServerTime, AttemptTimeout time.Duration // default below
@@ -75,7 +76,7 @@ type report struct {
 	Before, After *row // the operation, as the ledger had it
 	Called        []outcome
 	Err           string // why the order could not be followed
-	Done          int    // Do load: calls that were answered
+	Done          int    // Do load: calls that were answered; Do record: orders that are saved
 	Rows          []*row // Do resume: how each intent stands
 	Worked        worked // Do event
 }
@@ -163,6 +164,10 @@ func (h *helping) follow(o order) report {
 		return h.flood(o)
 	case "drain":
 		return o.drain()
+	case "record":
+		return h.record(o)
+	case "work":
+		return h.work(o)
 	case "age":
 		return report{Err: text(age(o.File, o.Age))}
 	}
@@ -233,10 +238,8 @@ func (o order) open(ctx context.Context, p *probe, more ...ledger.Option) (c *bo
 	return c, led, s, nil
 }
 
-// call makes one call, or the same from many goroutines, and tells how the
-// ledger stood before and after it.
-func (h *helping) call(o order) (r report) {
-	ctx := context.Background()
+// probe sees what an order has happen, and pauses or ends it there.
+func (h *helping) probe(o order) *probe {
 	p := &probe{killAt: o.KillAt, pauseAt: o.PauseAt}
 	p.pause = func(point string) {
 		told := make(chan struct{})
@@ -246,6 +249,14 @@ func (h *helping) call(o order) (r report) {
 		h.say(report{ID: o.ID, At: point})
 		<-told
 	}
+	return p
+}
+
+// call makes one call, or the same from many goroutines, and tells how the
+// ledger stood before and after it.
+func (h *helping) call(o order) (r report) {
+	ctx := context.Background()
+	p := h.probe(o)
 	c, led, s, err := o.open(ctx, p)
 	if err != nil {
 		return report{Err: err.Error()}

@@ -1,0 +1,309 @@
+//go:build unix
+
+package crash_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/botix-pro/sdk-go/botix/botixtest"
+	"github.com/botix-pro/sdk-go/ledger"
+	"github.com/botix-pro/sdk-go/ledger/internal/store"
+)
+
+// A process that is killed while it saves an order and records what is to be sent
+// about it has done both or neither; a worker in another process then sends it
+// once, or nothing.
+func TestKilledWhileRecording(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		at    string
+		saved int
+	}{
+		{"record: begun", 0}, {"record: inserted", 0}, {"record: committed", 1},
+	} {
+		t.Run(tt.at, func(t *testing.T) {
+			t.Parallel()
+			st := newStage(t, botixtest.Config{})
+			o := st.order("messagesSend", 1)
+			o.Do = "record"
+			die(t, o, tt.at)
+			h := startHelper(t)
+			look := o
+			look.ReadOnly = true
+			is, err := h.do(look)
+			if err != nil || is.Done != tt.saved || (is.After != nil) != (tt.saved == 1) {
+				t.Fatalf("%d orders are saved, the operation: %s, %v; want %d of each", is.Done, is.After, err, tt.saved)
+			}
+			work := o
+			work.Do = "work"
+			if _, err := h.do(work); err != nil {
+				t.Fatal(err)
+			}
+			if n := len(st.Journal().Effects()); n != tt.saved {
+				t.Errorf("%d messages, want %d", n, tt.saved)
+			}
+			// The program runs again: what was saved is not saved twice.
+			if again, err := h.do(o); err != nil || again.Done != 1 {
+				t.Fatalf("%d orders, %v", again.Done, err)
+			}
+			if _, err := h.do(work); err != nil {
+				t.Fatal(err)
+			}
+			if n := len(st.Journal().Effects()); n != 1 {
+				t.Errorf("%d messages in the end, want 1", n)
+			}
+		})
+	}
+}
+
+// TestWorkerCrashMatrix kills a worker at every point that a recorded operation
+// passes, in every weather and both modes. A worker in another process brings it
+// to its end: with one effect, or as unknown and with nothing further sent.
+func TestWorkerCrashMatrix(t *testing.T) {
+	t.Parallel()
+	var cells []scenario
+	for _, op := range []string{"messagesSend", "contactsCreate", "contactsUpdate"} {
+		for _, w := range weathers {
+			if w.slow || w.refused {
+				continue
+			}
+			s := scenario{operation: op, weather: w, lock: botixtest.ExecuteBoth}
+			cells = append(cells, s)
+			if s.careful = true; s.keyed() {
+				cells = append(cells, s)
+			}
+		}
+	}
+	crew := newCrew(t)
+	var mu sync.Mutex
+	var all []scenario
+	var shown atomic.Int32
+	try := func(s scenario) {
+		e, err := crew.works(s)
+		for range 2 {
+			if !errors.Is(err, errMissed) {
+				break
+			}
+			e, err = crew.works(s)
+		}
+		if err != nil {
+			t.Errorf("worker, %v: %v", s, err)
+			return
+		}
+		if problems := e.checkWork(); len(problems) > 0 {
+			t.Errorf("worker, %v: %s", s, strings.Join(problems, "; "))
+			if shown.Add(1) <= 3 {
+				t.Logf("before %safter %s%+v", e.resumed.Before, e.resumed.After, e.calls[1])
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for i, point := range e.trace {
+			s.killAt, s.sent = point, arrived(e.trace[:i+1])
+			all = append(all, s)
+		}
+	}
+	crew.each(cells, try)
+	points := len(all)
+	chosen := slices.DeleteFunc(slices.Clone(all), func(s scenario) bool { return !s.chosen() })
+	crew.each(chosen, try)
+	t.Logf("%d cells, %d points to be killed at, %d of them now", len(cells), points, len(chosen))
+}
+
+// works plays a scenario with workers.
+func (c *crew) works(s scenario) (_ *evidence, err error) {
+	dir, err := os.MkdirTemp(c.t.TempDir(), "")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	st, err := openStage(dir, botixtest.Config{InFlight: s.lock, StoreServerErrors: s.weather.stored})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	st.Script(s.rules(st)...)
+	e := &evidence{scenario: s}
+
+	o := st.order(s.operation, 1)
+	if s.careful {
+		o.Settle = 100 * time.Millisecond
+	}
+	o.Do = "record"
+	if _, err := c.workers[0].do(o); err != nil {
+		return nil, fmt.Errorf("recording: %w", err)
+	}
+	o.Do = "work"
+	first := o
+	first.KillAt = s.killAt
+	if s.killAt == "" {
+		first.Lease = time.Minute
+		r, err := c.workers[0].do(first)
+		if err != nil {
+			return nil, err
+		}
+		e.trace = r.Trace
+	} else if err := c.die(first, st, s); err != nil {
+		return nil, err
+	}
+	if s.weather.expired {
+		if _, err := c.workers[0].do(order{Do: "age", File: o.File, Age: 25 * time.Hour}); err != nil {
+			return nil, err
+		}
+		st.Clock().Advance(25 * time.Hour)
+	}
+	e.calls[0] = st.Journal().Calls()
+	if e.resumed, err = c.workers[1].do(o); err != nil {
+		return nil, fmt.Errorf("the second worker: %w", err)
+	}
+	e.calls[1], e.effects[0] = st.Journal().Calls(), st.Journal().Effects(s.operation)
+	contact, _ := st.Contact(st.contact)
+	e.asked = contact.City == o.mark()
+	e.leaks = st.leaks()
+	return e, nil
+}
+
+// checkWork returns what does not hold after the second worker.
+func (e *evidence) checkWork() problems {
+	var p problems
+	p = append(p, e.leaks...)
+	if e.resumed.Before == nil || e.resumed.After == nil {
+		return append(p, "the ledger has no row")
+	}
+	before, now := e.resumed.Before.Operation, e.resumed.After.Operation
+	p = append(p, e.resumed.After.agrees(e.operation, e.calls[1], e.effects[0])...)
+	p.that(e.resumed.After.atRest(), "it is left at %s, %s", now.Status, now.NextStep)
+	p.that(now.Driver == string(ledger.DriverWorker), "driver %s", now.Driver)
+	further := mutations(e.calls[1])[len(mutations(e.calls[0])):]
+	for _, c := range further {
+		p.that(c.At.UnixMilli() >= before.Lease.Until, "arrival %d came while the dead process had the lease", c.N)
+	}
+	status := ledger.Status(now.Status)
+	switch {
+	case ledger.Status(before.Status).Final():
+		p.that(len(further) == 0 && now.UpdatedAt == before.UpdatedAt, "what had ended was taken up again")
+	case e.weather.always:
+		p.that(status == ledger.StatusFailedFinal || before.PossiblySent && status == ledger.StatusReconciling, "a rejection ends as %s", status)
+		p.that(len(e.effects[0]) == 0, "a rejected request had an effect")
+	case e.weather.expired && before.PossiblySent && e.keyed():
+		// A look may still find it, and what it does not find may be sent.
+		p.that(len(e.effects[0]) <= 1, "%d effects after the window", len(e.effects[0]))
+		p.that(status == ledger.StatusSucceeded || status == ledger.StatusReconciling, "status %s", status)
+	default:
+		p.that(status == ledger.StatusSucceeded, "status %s, next %q", status, now.NextStep)
+	}
+	if e.operation == "contactsUpdate" {
+		p.that(e.asked == (status == ledger.StatusSucceeded), "the contact was updated: %t, and the operation is %s", e.asked, status)
+		return p
+	}
+	p.that(len(e.effects[0]) <= e.most(), "%d effects", len(e.effects[0]))
+	return p
+}
+
+// A worker that stands still past its lease is overtaken by another. When it goes
+// on it sends nothing more, loses nothing and takes nothing away.
+func TestStoppedWorker(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		at       string
+		requests int
+		late     bool
+	}{
+		{"commit 1: before", 1, false}, // it has read what is due, and not claimed
+		{"commit 1: done", 1, false},   // it has claimed
+		{"commit 2: done", 1, true},    // it has begun the attempt
+		{"send 1: written", 2, true},   // and sent
+		{"commit 3: before", 2, true},  // it has the answer
+		{"commit 3: done", 1, false},   // and recorded it
+	} {
+		t.Run(tt.at, func(t *testing.T) {
+			t.Parallel()
+			st := newStage(t, botixtest.Config{})
+			o := st.order("messagesSend", 1)
+			o.Do = "record"
+			a, b := startHelper(t), startHelper(t)
+			if _, err := b.do(o); err != nil {
+				t.Fatal(err)
+			}
+			o.Do = "work"
+			stopped := o
+			stopped.PauseAt = tt.at
+			id, reports := a.order(stopped)
+			if r := <-reports; r.At != tt.at {
+				t.Fatalf("the first worker: %+v", r)
+			}
+			a.signal(syscall.SIGSTOP)
+			second, err := b.do(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.goOn(id)
+			a.signal(syscall.SIGCONT)
+			if r := <-reports; r.Err != "" {
+				t.Fatalf("the first worker: %+v", r)
+			}
+			third, err := b.do(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if second.After.Operation.Status != string(ledger.StatusSucceeded) {
+				t.Errorf("the second worker left %s", second.After)
+			}
+			if n := len(mutations(st.Journal().Calls())); n != tt.requests {
+				t.Errorf("%d requests, want %d", n, tt.requests)
+			}
+			for _, problem := range third.After.agrees("messagesSend", st.Journal().Calls(), st.Journal().Effects()) {
+				t.Errorf("%s\n%s", problem, third.After)
+			}
+			late := slices.ContainsFunc(third.After.History, func(e store.Event) bool { return e.What == string(ledger.CauseLate) })
+			if late != tt.late {
+				t.Errorf("reported late: %t, want %t: %s", late, tt.late, third.After)
+			}
+		})
+	}
+}
+
+// F045: a batch that is recorded again, by a program that was killed in the middle
+// of it, is sent once, each of it.
+func TestF045BatchRecordedAgain(t *testing.T) {
+	t.Parallel()
+	st := newStage(t, botixtest.Config{})
+	o := st.order("contactsCreate", 0)
+	o.Do = "record"
+	h := startHelper(t)
+	for n := range 4 {
+		o.N = n
+		if _, err := h.do(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.N = 4
+	die(t, o, "record: inserted")
+	for range 2 {
+		h := startHelper(t)
+		for n := range 10 {
+			o.Do, o.N = "record", n
+			if r, err := h.do(o); err != nil || r.After == nil {
+				t.Fatalf("%d: %+v, %v", n, r, err)
+			}
+		}
+		for n := range 10 {
+			o.Do, o.N = "work", n
+			if r, err := h.do(o); err != nil || r.After.Operation.Status != string(ledger.StatusSucceeded) {
+				t.Fatalf("%d: %+v, %v", n, r, err)
+			}
+		}
+		if calls, made := len(st.Journal().Calls()), len(st.Journal().Effects()); calls != 10 || made != 10 {
+			t.Errorf("%d requests, %d contacts; want 10", calls, made)
+		}
+	}
+}
