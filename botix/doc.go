@@ -12,7 +12,8 @@
 //
 // With [WithLedger] every mutation is written down before it is sent, and
 // [WithIntent] names one by what the business wants once: a repeat, also after a
-// crash, is answered as the first was.
+// crash, is answered as the first was. [Client.Record] writes one down in a
+// transaction of the program's own, for a worker to send: see docs/recorded.md.
 //
 // # Errors
 //

@@ -1,6 +1,7 @@
 package botix
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -18,7 +19,11 @@ func TestGuaranteesPageShowsTheEndpoints(t *testing.T) {
 	var want strings.Builder
 	for _, e := range endpoints {
 		if e.Class != call.Safe {
-			fmt.Fprintf(&want, "| %s | `%s` | %s | %s |\n", e.Name, e.Route(), e.Class, e.Proof)
+			target := cmp.Or(e.Lane, "–")
+			if e.Group != "" {
+				target = "group " + e.Group
+			}
+			fmt.Fprintf(&want, "| %s | `%s` | %s | %s | %s |\n", e.Name, e.Route(), e.Class, e.Proof, target)
 		}
 	}
 	if !strings.Contains(string(page), want.String()) {

@@ -10,6 +10,10 @@
 //	led, err := sqlite.Open(ctx, "ops.db", ledger.Namespace("shop-prod"))
 //	client, err := botix.New(key, botix.WithLedger(led))
 //
+// A call drives its own operation while it lasts. Operations can also be recorded
+// in a transaction of the program's own, for a [Worker] to send; and what is left
+// open is driven on by [Ledger.Resume]. docs/recorded.md tells who sends what.
+//
 // An [Inbox] keeps the events that webhooks bring, in the same database: each is
 // stored once before it is acknowledged, and worked later, and the operation that
 // it leads to is recorded in the transaction that marks it as worked.
