@@ -115,10 +115,6 @@ func (b *barrier) stop(ctx context.Context, tx store.Tx, d *Drive, row *store.Op
 		if err := d.add(ctx, tx, row); err != nil {
 			return err
 		}
-		err := tx.Append(ctx, &store.Event{OperationID: row.ID, At: now, To: row.Status, What: string(CauseRecorded)})
-		if err != nil {
-			return err
-		}
 		return moveParent(ctx, tx, row)
 	}
 	if d.worker {

@@ -97,13 +97,7 @@ func (d *Drive) insert(ctx context.Context, tx store.Tx) (*Operation, error) {
 			return nil, err
 		}
 	}
-	err = tx.Append(ctx, &store.Event{
-		OperationID: row.ID, At: row.CreatedAt, To: row.Status, What: string(CauseRecorded),
-	})
-	if err == nil {
-		err = moveParent(ctx, tx, &row)
-	}
-	return operation(&row), err
+	return operation(&row), moveParent(ctx, tx, &row)
 }
 
 // recorded returns the operation that the intent has already, if it is for the

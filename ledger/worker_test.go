@@ -232,50 +232,60 @@ func TestF060GivingBackALeaseOfSomebodyElse(t *testing.T) {
 }
 
 // A driver whose lease has run out, and who renews it just when another is about
-// to take over, keeps it. Both send without Drive.undisturbed.
+// to take over, keeps it: the token is the same as before. Both would drive without
+// Drive.undisturbed.
 func TestTakeOverFromOneWhoWasOnlySlow(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "ops.db")
-	slow, _ := openShop(t, file, nil, ledger.LeaseFor(time.Second))
-	other, between := openShop(t, file, nil, ledger.WhenInProgress(ledger.Fail))
-	draft := ledger.Draft{
-		ID: "0190-1", Intent: ledger.Intent{Customer: "c", Action: "a", Version: "1"}, Driver: ledger.DriverCaller,
-		API: shop.API, Origin: shop.Origin, Credential: shop.Credential,
-		Payload: ledger.Payload{Method: "POST", Path: "/orders", Body: []byte("{}")},
-	}
 	fine := func() error { return nil }
-	first, err := slow.Open(t.Context(), &draft)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Begin(t.Context(), fine); err != nil {
-		t.Fatal(err)
-	}
-	first.Close() // no heartbeat any more; the lease runs out
-	mine := draft
-	again, err := slow.Open(t.Context(), &mine)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer again.Close()
-	until := again.Operation().LockedUntil
-	for time.Now().Before(until) {
-		time.Sleep(10 * time.Millisecond) // real time: the lease is of the database's clock
-	}
-	theirs := draft
-	theirs.ID = "0190-2"
-	second, err := other.Open(t.Context(), &theirs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer second.Close()
-	between.then = func() {
-		if err := again.Begin(t.Context(), fine); err != nil {
-			t.Errorf("the slow one: %v", err)
-		}
-	}
-	if err := second.Begin(t.Context(), fine); !errors.Is(err, ledger.ErrInProgress) {
-		t.Errorf("Begin beside a live lease = %v", err)
+	for name, takeOver := range map[string]func(*ledger.Drive) error{
+		"by an attempt": func(d *ledger.Drive) error { return d.Begin(t.Context(), fine) },
+		"by a verdict":  func(d *ledger.Drive) error { return d.Bar(true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "ops.db")
+			slow, rows := openShop(t, file, nil, ledger.LeaseFor(time.Second))
+			other, between := openShop(t, file, nil, ledger.WhenInProgress(ledger.Fail))
+			draft := ledger.Draft{
+				ID: "0190-1", Intent: ledger.Intent{Customer: "c", Action: "a", Version: "1"}, Driver: ledger.DriverCaller,
+				API: shop.API, Origin: shop.Origin, Credential: shop.Credential,
+				Payload: ledger.Payload{Method: "POST", Path: "/orders", Body: []byte("{}")},
+			}
+			theirs := draft
+			theirs.ID = "0190-2"
+			first, err := slow.Open(t.Context(), &draft)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := first.Begin(t.Context(), fine); err != nil {
+				t.Fatal(err)
+			}
+			until := first.Operation().LockedUntil
+			first.Close() // no heartbeat any more
+			for time.Now().Before(until) {
+				time.Sleep(10 * time.Millisecond) // real time: the lease is of the database's clock
+			}
+			second, err := other.Open(t.Context(), &theirs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer second.Close()
+			between.then = func() { // a heartbeat that was late
+				err := rows.Store.Write(t.Context(), func(tx store.Tx) error {
+					row, err := tx.Operation(t.Context(), "0190-1")
+					if err != nil {
+						return err
+					}
+					return tx.Renew(t.Context(), row.ID, row.Lease.Token, time.Now().Add(time.Minute).UnixMilli())
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			if err := takeOver(second); !errors.Is(err, ledger.ErrInProgress) && !errors.Is(err, ledger.ErrLeaseLost) {
+				t.Errorf("beside a live lease: %v", err)
+			}
+		})
 	}
 }
 
