@@ -24,7 +24,7 @@ import (
 // worked runs a worker for some time.
 func (s *sandbox) worked(led *ledger.Ledger, d time.Duration) {
 	s.Helper()
-	stop := s.work(led, ledger.WorkerConfig{})
+	stop := s.work(led, ledger.WorkerConfig{Poll: 10 * time.Second})
 	time.Sleep(d)
 	stop()
 }
@@ -462,7 +462,7 @@ func TestAnOutage(t *testing.T) {
 		for i := range n {
 			s.enqueue(botix.SendMessage{ContactID: to, Content: fmt.Sprint(i)}, i)
 		}
-		stop := s.work(led, ledger.WorkerConfig{})
+		stop := s.work(led, ledger.WorkerConfig{Poll: 10 * time.Second})
 		time.Sleep(2 * time.Hour)
 		during := len(s.srv.Journal().Calls())
 		if during > 1500 {
@@ -511,7 +511,7 @@ func TestAWorkerLeavesWhatIsHeld(t *testing.T) {
 	withLedger(t, botixtest.Config{}, nil, func(s *sandbox, led *ledger.Ledger) {
 		s.srv.Script(botixtest.On("messagesSend").Nth(1).Do(botixtest.Refusal("INSUFFICIENT_SCOPE")))
 		op := s.enqueue(botix.SendMessage{ContactID: s.contact("Анна"), Content: "x"}, 1)
-		s.worked(led, 24*time.Hour)
+		s.worked(led, 6*time.Hour)
 		s.stands(s.operation(led, op.ID), ledger.StatusFailedRetryable, ledger.NextPerson)
 		if s.sends() != 1 {
 			s.Errorf("%d requests, want 1", s.sends())
