@@ -46,6 +46,9 @@ type Store interface {
 	// Handle returns the database handle whose transactions Within accepts.
 	Handle() *sql.DB
 
+	// Handle returns the database handle whose transactions Within accepts.
+	Handle() *sql.DB
+
 	// Now is the clock that leases are compared with, in Unix milliseconds.
 	Now() int64
 
