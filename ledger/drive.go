@@ -286,7 +286,7 @@ func (d *Drive) Attempts() []retry.Attempt {
 			Number: a.Number, Started: moment(a.StartedAt), Ended: moment(a.EndedAt),
 			Outcome: outcomeOf(a.Outcome), Rule: a.Rule, Status: a.Status, Code: a.ErrorCode,
 			RequestID: a.RequestID, Replayed: a.Replayed, Bytes: a.ResponseBytes,
-			Absent: a.Outcome != "" && outcomeOf(a.Outcome) == retry.Unknown && !a.Unresolved,
+			Absent: outcomeOf(a.Outcome) == retry.Unknown && !a.Unresolved, // also one that never ended
 		}
 	}
 	return all

@@ -71,12 +71,9 @@ func (d *Drive) barrier(ctx context.Context, tx store.Tx, row *store.Operation) 
 		}
 	}
 	if row.Lane != "" && !d.isNew { // what is new is the newest
-		last, err := tx.LastSent(ctx, row.Lane)
-		if err == nil && last.Seq > row.Seq {
-			return &barrier{cause: CauseSuperseded}, nil
-		}
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return nil, err
+		overtaken, err := overtaken(ctx, tx, row)
+		if err != nil || overtaken {
+			return &barrier{cause: CauseSuperseded}, err
 		}
 	}
 	if row.Group != "" && !row.PossiblySent { // its own repeats are no conflict
@@ -89,6 +86,22 @@ func (d *Drive) barrier(ctx context.Context, tx store.Tx, row *store.Operation) 
 		return nil, err
 	}
 	return nil, nil
+}
+
+// overtaken reports whether a newer operation of the lane was sent.
+func overtaken(ctx context.Context, tx store.Tx, row *store.Operation) (bool, error) {
+	last, err := tx.LastSent(ctx, row.Lane)
+	if errors.Is(err, store.ErrNotFound) || err == nil && last.ID == row.ID {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	own, err := tx.Operation(ctx, row.ID) // a drive that began it does not know its place
+	if err != nil {
+		return false, err
+	}
+	return last.Seq > own.Seq, nil
 }
 
 // firstTryEnded: until then the one is as likely to succeed as the other.

@@ -74,9 +74,9 @@ func (d *Drive) begin(ctx context.Context, tx store.Tx) (row store.Operation, a 
 	row.NotBefore, row.UpdatedAt, row.Credential, row.BlockedBy = 0, now, d.draft.Credential, ""
 	if row.FirstSentAt == 0 {
 		row.FirstSentAt = now
-		if d.draft.Retention > 0 {
-			row.ResendUntil = now + d.draft.Retention.Milliseconds()
-		}
+	}
+	if !stood.PossiblySent && d.draft.Retention > 0 { // the key counts from the first send that may have arrived
+		row.ResendUntil = now + d.draft.Retention.Milliseconds()
 	}
 	a = store.Attempt{
 		OperationID: row.ID, Number: row.AttemptCount, StartedAt: now,

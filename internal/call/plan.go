@@ -123,20 +123,27 @@ func (r *run) lookFor(ctx context.Context, p plan) (plan, error) {
 		r.Adopted, r.done = true, true
 		return plan{step: stop}, r.recordFound()
 	}
+	next := r.afterAbsence(ctx, p.verdict)
+	return next, r.recordAbsent(next)
+}
+
+// afterAbsence plans on when no attempt so far had its effect. Within the key's
+// window that is a resend; later somebody has to want it.
+func (r *run) afterAbsence(ctx context.Context, v retry.Verdict) plan {
+	_, late := r.guard()
 	for i := range r.Attempts {
 		r.Attempts[i].Absent = r.Attempts[i].Outcome.PossiblySent()
 	}
 	r.first = Send{}
-	next := plan{step: resend, verdict: p.verdict, allowed: true}
-	if r.recording() && r.drives.LooksOnly() {
-		next.step = stop
-		return next, r.recordAbsent(next)
+	next := plan{step: stop, verdict: v, reason: late, allowed: late == nil}
+	if late != nil || r.recording() && r.drives.LooksOnly() {
+		return next
 	}
-	if next.wait, next.reason = r.nextTry(ctx, p.verdict, 0, false); next.reason != nil {
-		next.step = stop
+	if next.wait, next.reason = r.nextTry(ctx, v, 0, false); next.reason == nil {
+		next.step = resend
 	}
 	r.last().Pause += next.wait
-	return next, r.recordAbsent(next)
+	return next
 }
 
 func (r *run) look(ctx context.Context) (Sighting, error) {

@@ -49,9 +49,14 @@ func (r *run) takeOver() {
 	}
 	r.Attempts = r.drives.Attempts()
 	r.before = len(r.Attempts)
-	r.first = Send{Local: op.FirstSentAt, Recorded: op.UpdatedAt}
+	r.first = Send{}
+	open := r.firstUnresolved()
+	if open == nil {
+		return
+	}
+	r.first = Send{Local: open.Started, Recorded: op.UpdatedAt}
 	if offset, known := r.drives.ServerOffset(); known {
-		r.first.Date, r.first.Received = op.FirstSentAt.Add(offset), op.FirstSentAt
+		r.first.Date, r.first.Received = open.Started.Add(offset), open.Started
 	}
 }
 
@@ -238,7 +243,7 @@ func (r *run) recordAbsent(next plan) error {
 	if !r.recording() {
 		return nil
 	}
-	return r.drives.Absent(true, next.step == resend)
+	return r.drives.Absent(next.allowed, next.step == resend)
 }
 
 // result is what the ledger keeps of an answer.

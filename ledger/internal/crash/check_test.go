@@ -91,6 +91,10 @@ func (e *evidence) checkResume(p *problems) {
 	case e.operation == "webhooksCreate" && possible, // no resend after a possible send
 		e.keyed() && e.weather.expired && possible: // nor after the window
 		p.that(len(further) == 0, "%d blind resends", len(further))
+		if absent(now) { // a look showed that nothing happened
+			p.that(len(e.effects[0]) == 0 && got.Err != "", "%s with %d effects, the caller got %+v", status, len(e.effects[0]), got)
+			return
+		}
 		p.that(status == ledger.StatusReconciling, "status %s, want reconciling", status)
 		p.that(next == ledger.NextPerson || e.keyed() && next == ledger.NextLook, "next step %q", next)
 		p.that(got.Err != "" && got.Outcome == "unknown", "the caller got %+v", got)
@@ -124,12 +128,21 @@ func (e *evidence) checkThird(p *problems) {
 		} else {
 			p.that(got.Standing, "a third call of what is %s got %+v", status, got)
 		}
+	case absent(before.Operation): // a repeat is the explicit wish that it waits for
+		p.that(after.Operation.Status == string(ledger.StatusSucceeded) && len(e.effects[1]) == 1,
+			"what had no effect ends as %s with %d", after.Operation.Status, len(e.effects[1]))
 	case e.weather.expired:
 		p.that(len(mutations(e.calls[2])) == len(mutations(e.calls[1])), "a third call resent after the window")
-		p.that(after.Operation.Status == string(ledger.StatusReconciling), "status %s", after.Operation.Status)
+		p.that(after.Operation.Status == string(ledger.StatusReconciling) || absent(after.Operation) && len(e.effects[1]) == 0,
+			"status %s with %d effects", after.Operation.Status, len(e.effects[1]))
 	case e.weather.always: // the look shows that nothing happened; then the rejection counts
 		p.that(after.Operation.Status == string(ledger.StatusFailedFinal), "a rejection ends as %s (%s)", after.Operation.Status, after.Operation.NextStep)
 	}
+}
+
+// absent: a look showed that it had no effect, too late for a resend of its own.
+func absent(op store.Operation) bool {
+	return op.Status == string(ledger.StatusFailedRetryable) && op.NextStep == string(ledger.NextPerson) && !op.PossiblySent && op.ErrorCode == ""
 }
 
 func mutations(calls []botixtest.Call) []botixtest.Call {

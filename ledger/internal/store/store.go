@@ -43,8 +43,6 @@ type Store interface {
 	// there, such as a log of earlier pages. Until it has returned nil, bytes
 	// that were blanked may still be found in them. Nothing is lost by it.
 	Scrub(ctx context.Context) error
-	// Handle returns the database handle whose transactions Within accepts.
-	Handle() *sql.DB
 
 	// Handle returns the database handle whose transactions Within accepts.
 	Handle() *sql.DB
@@ -141,7 +139,8 @@ type Tx interface {
 	// returns ErrNotFound if there is no operation f.Before.
 	List(ctx context.Context, f *Filter) ([]Operation, error)
 
-	// Insert adds an operation, or returns ErrExists and changes nothing.
+	// Insert adds an operation and fills in its Seq, or returns ErrExists and
+	// changes nothing.
 	Insert(ctx context.Context, op *Operation) error
 	// Update writes the changeable part of op: all but its id, parent, kind,
 	// intent, API, origin, key, fingerprint, method, path, lane, group,
