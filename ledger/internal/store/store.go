@@ -43,8 +43,6 @@ type Store interface {
 	// there, such as a log of earlier pages. Until it has returned nil, bytes
 	// that were blanked may still be found in them. Nothing is lost by it.
 	Scrub(ctx context.Context) error
-	// Handle returns the database handle whose transactions Within accepts.
-	Handle() *sql.DB
 
 	// Handle returns the database handle whose transactions Within accepts.
 	Handle() *sql.DB
