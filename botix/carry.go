@@ -38,12 +38,7 @@ func (e executor) Place() ledger.Place {
 // Carry implements [ledger.Executor].
 func (e executor) Carry(ctx context.Context, d *ledger.Drive) error {
 	c, stored := e.c, d.Operation()
-	body, err := d.Body(ctx, ledger.Significance{})
-	if err != nil {
-		return err
-	}
-	stored.Body = body
-	p, err := c.revive(stored)
+	p, err := c.revive(ctx, d)
 	if err != nil {
 		return err
 	}

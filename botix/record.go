@@ -32,7 +32,8 @@ import (
 //	TestWebhook      Webhooks.Test
 //
 // Webhooks.Create has none: its answer shows a secret, once, and nobody would be
-// there to receive it.
+// there to receive it. A WebhookChange needs a client that keeps its body, which
+// may hold a token in the URL ([WithKeeping]), or a [ledger.BodySource].
 type Recordable interface{ wish() wish }
 
 // wish is an operation before anything is decided about who sends it.

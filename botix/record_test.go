@@ -240,7 +240,8 @@ func TestRecordInADatabaseOfTheProgram(t *testing.T) {
 
 // Every form that can be recorded is sent by a worker as the call itself sends it.
 func TestRecordables(t *testing.T) {
-	withLedger(t, botixtest.Config{}, nil, func(s *sandbox, led *ledger.Ledger) {
+	kept := botix.WithKeeping(ledger.Keeping{Bodies: ledger.BodyUntilFinal}, "webhooksUpdate")
+	withLedger(t, botixtest.Config{}, []botix.Option{kept}, func(s *sandbox, led *ledger.Ledger) {
 		to := s.contact("Анна")
 		scenario := botix.ScenarioID(s.srv.AddScenario(botixtest.Scenario{Name: "Привет", IsActive: true, Finishes: true}))
 		webhook := func() botix.WebhookID {

@@ -254,7 +254,8 @@ func TestResumeRefuses(t *testing.T) {
 // Every mutation with a row of its own can be carried on, with the same request
 // as the first time; one that shows a secret is its caller's alone.
 func TestEveryMutationIsResumed(t *testing.T) {
-	withLedger(t, botixtest.Config{}, []botix.Option{once}, func(s *sandbox, led *ledger.Ledger) {
+	kept := botix.WithKeeping(ledger.Keeping{Bodies: ledger.BodyUntilFinal}, "webhooksUpdate")
+	withLedger(t, botixtest.Config{}, []botix.Option{once, kept}, func(s *sandbox, led *ledger.Ledger) {
 		var hook *botix.CreatedWebhook
 		scenario := botix.ScenarioID(s.srv.AddScenario(botixtest.Scenario{Name: "Привет", IsActive: true}))
 		opts := []botix.CallOption{}

@@ -1,6 +1,7 @@
 package botix
 
 import (
+	"context"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -77,7 +78,8 @@ func lookedUp[T, B any](find func(c *Client, args []string, body B) *seek[T]) re
 }
 
 // revive makes a recorded operation ready to be carried on.
-func (c *Client) revive(stored *ledger.Operation) (carried, error) {
+func (c *Client) revive(ctx context.Context, d *ledger.Drive) (carried, error) {
+	stored := d.Operation()
 	escaped, query, _ := strings.Cut(stored.Path, "?")
 	path, err := rest.ParsePath(escaped)
 	if err != nil {
@@ -88,9 +90,13 @@ func (c *Client) revive(stored *ledger.Operation) (carried, error) {
 		return nil, &ledger.GuardError{OperationID: stored.ID,
 			Why: "its answer shows a secret, once: only a repeat of its call, under the same intent, can receive that"}
 	}
+	body, err := d.Body(ctx, ledger.Significance{})
+	if err != nil {
+		return nil, err
+	}
 	revive := revivals[ep]
 	if revive == nil { // a raw request that no row knows
 		revive = answered[json.RawMessage]
 	}
-	return revive(c, ep, rest.Request{Path: path, Query: query, Body: stored.Body}), nil
+	return revive(c, ep, rest.Request{Path: path, Query: query, Body: body}), nil
 }
