@@ -23,6 +23,9 @@ var rows = []row{
 	{pkg: "internal/memnet"},
 	{pkg: "internal/versus"}, // for benchmarks: no package that is not a test imports it
 
+	// Signatures of what others send. Useful without anything else here.
+	{pkg: "webhookverify"},
+
 	// When to try again, and what an attempt proved. Useful without the client.
 	{pkg: "retry", outside: []string{backoff}},
 
@@ -92,7 +95,6 @@ var promises = []promise{
 // written. When one arrives, the test asks to take it off this list and to give
 // it a row.
 var announced = []string{
-	"webhookverify",
 	"ledger/postgres",
 	"botix/partner",
 }

@@ -158,8 +158,9 @@ func median(sorted []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// Text lays the table out, with ratios to one contender and their quartiles. It
-// has a line for each contender and one above: a benchmark may log ten.
+// Text lays the table out, with ratios to one contender and, over more than one
+// round, their quartiles. It has a line for each contender and one above: a
+// benchmark may log ten.
 func (t *Table) Text(to string) string {
 	rounds := strconv.Itoa(len(t.rounds[0])) + " rounds"
 	lines := []string{fmt.Sprintf("%-22s %9s %9s  %-14s %9s %9s %8s",
@@ -167,9 +168,12 @@ func (t *Table) Text(to string) string {
 	for _, name := range t.names {
 		times := t.pairs(name, name, func(a, _ turn) float64 { return a.ns })
 		ratios := t.pairs(name, to, func(a, b turn) float64 { return a.ns / b.ns })
-		lines = append(lines, fmt.Sprintf("%-22s %9.2f %9.3f  (%.3f–%.3f) %10.2f %9.0f %8.1f",
-			name, median(times)/1e3, median(ratios), ratios[len(ratios)/4], ratios[len(ratios)*3/4],
-			float64(t.Over(name, to))/1e3, t.Bytes(name), t.Allocs(name)))
+		quartiles := ""
+		if len(ratios) > 1 {
+			quartiles = fmt.Sprintf("(%.3f–%.3f)", ratios[len(ratios)/4], ratios[len(ratios)*3/4])
+		}
+		lines = append(lines, fmt.Sprintf("%-22s %9.2f %9.3f  %-14s %9.2f %9.0f %8.1f",
+			name, median(times)/1e3, median(ratios), quartiles, float64(t.Over(name, to))/1e3, t.Bytes(name), t.Allocs(name)))
 	}
 	return strings.Join(lines, "\n")
 }
