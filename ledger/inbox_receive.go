@@ -52,7 +52,12 @@ const (
 // repeat or from a replay by somebody who saw the first.
 //
 // Deliveries of [TypeTest] are exempt: each is an event.
+//
+// It has a commit of its own: within [Ledger.InTx] it is [ErrInTx].
 func (b *Inbox) Receive(ctx context.Context, e Event) (Receipt, error) {
+	if err := b.ledger.outsideTx(ctx); err != nil {
+		return Receipt{}, err
+	}
 	arrived, err := b.arrive(e, originDelivery)
 	if err != nil {
 		return Receipt{}, err

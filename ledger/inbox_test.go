@@ -377,6 +377,13 @@ func TestInboxRefusesWhatIsNoEvent(t *testing.T) {
 	if _, err := b.Receive(t.Context(), empty); !errors.Is(err, ledger.ErrEvent) {
 		t.Errorf("an empty payload: %v", err)
 	}
+	err := b.led.InTx(t.Context(), func(ctx context.Context, _ *sql.Tx) error {
+		_, err := b.Receive(ctx, message(1))
+		return err
+	})
+	if !errors.Is(err, ledger.ErrInTx) {
+		t.Errorf("within a transaction: %v, want ErrInTx", err)
+	}
 	events, err := b.List(t.Context(), ledger.EventFilter{})
 	if err != nil || len(events) != 0 {
 		t.Errorf("stored: %+v, %v", events, err)

@@ -177,7 +177,13 @@ func (r *inboxRun) try(ctx context.Context, row store.Received) error {
 	} else {
 		err = r.inbox.ledger.store.Write(always, func(tx store.Tx) error { return h.complete(always, tx) })
 	}
-	if err == nil || errors.Is(err, ErrLeaseLost) { // then another works it
+	switch {
+	case err == nil:
+		if len(h.drives) > 0 {
+			r.inbox.ledger.Notify() // there may be operations to drive
+		}
+		return nil
+	case errors.Is(err, ErrLeaseLost): // then another works it
 		return err
 	}
 	return r.failed(always, row, err, stopping())

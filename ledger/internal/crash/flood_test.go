@@ -18,9 +18,16 @@ import (
 	"github.com/botix-pro/sdk-go/botix/botixtest"
 	"github.com/botix-pro/sdk-go/ledger"
 	"github.com/botix-pro/sdk-go/ledger/sqlite"
+	"github.com/botix-pro/sdk-go/retry"
 )
 
 var flooded = flag.Int("crash.events", 4000, "how many events are acknowledged by processes that are killed at random moments")
+
+// flooding is how events are worked here. A try that was cut off counts, and no
+// event is to blame for these kills.
+var flooding = ledger.InboxWork{
+	Handle: creditAccount, Concurrency: 64, Poll: 10 * time.Millisecond, Retry: retry.Policy{MaxAttempts: 1000},
+}
 
 // flood has eight senders deliver events, each of a number of its own and some of
 // them twice, while a worker works them. It says which were acknowledged, and ends
@@ -49,7 +56,7 @@ func (h *helping) flood(o order) report {
 			}
 		}()
 	}
-	go func() { failed <- inbox.Work(ctx, ledger.InboxWork{Handle: creditAccount, Concurrency: 64}) }()
+	go func() { failed <- inbox.Work(ctx, flooding) }()
 	return report{Err: errors.Join(errors.New("the flood ended"), <-failed, led.Close()).Error()}
 }
 
@@ -63,7 +70,7 @@ func (o order) drain() (r report) {
 	working, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- inbox.Work(working, ledger.InboxWork{Handle: creditAccount, Concurrency: 64, Poll: 10 * time.Millisecond})
+		ended <- inbox.Work(working, flooding)
 	}()
 	for err == nil {
 		var waiting []ledger.InboxEvent
