@@ -208,3 +208,18 @@ func TestF037RandomSourceFailsBetweenIDAndKey(t *testing.T) {
 		}
 	})
 }
+
+// A call that tries again is not overtaken by what was sent before it.
+func TestACallDoesNotOvertakeItself(t *testing.T) {
+	withLedger(t, botixtest.Config{}, nil, func(s *sandbox, _ *ledger.Ledger) {
+		id := s.contact("Анна")
+		s.srv.Script(botixtest.On("contactsUpdate").Nth(2).Do(botixtest.Status(502)))
+		for _, city := range []string{"Казань", "Уфа"} {
+			var info botix.Info
+			contact, err := s.client.Contacts.Update(s.Context(), id, botix.ContactUpdate{City: botix.Set(city)}, botix.WithInfo(&info))
+			if err != nil || contact.City == nil || *contact.City != city {
+				s.Errorf("%s: %v after %d attempts", city, err, len(info.Attempts))
+			}
+		}
+	})
+}

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/botix-pro/sdk-go/botix/botixtest"
 	"github.com/botix-pro/sdk-go/ledger"
+	"github.com/botix-pro/sdk-go/ledger/internal/store"
 )
 
 var (
@@ -124,6 +126,9 @@ func verify(t *testing.T, st *stage, done []*row) {
 		p = append(p, r.agrees(operation, calls[key], effects[key])...)
 		made := len(effects[key])
 		switch {
+		case operation == "contactsUpdate" && r.superseded(): // all are of one contact
+			p.that(r.Operation.Status != string(ledger.StatusSucceeded), "superseded, and status %s", r.Operation.Status)
+			open++
 		case operation == "contactsUpdate":
 			p.that(made >= 1, "the contact was not updated")
 		case operation == "webhooksCreate" && r.Operation.NextStep == string(ledger.NextPerson):
@@ -144,6 +149,11 @@ func verify(t *testing.T, st *stage, done []*row) {
 	}
 	t.Logf("%d of %d wait for a person", open, len(done))
 	sound(t, st.file())
+}
+
+// superseded: a newer operation on the same target was sent.
+func (r *row) superseded() bool {
+	return slices.ContainsFunc(r.History, func(e store.Event) bool { return e.What == string(ledger.CauseSuperseded) })
 }
 
 // sound has SQLite check the whole file.

@@ -195,9 +195,10 @@ func (e *evidence) checkWork() problems {
 		p.that(status == ledger.StatusFailedFinal || before.PossiblySent && status == ledger.StatusReconciling, "a rejection ends as %s", status)
 		p.that(len(e.effects[0]) == 0, "a rejected request had an effect")
 	case e.weather.expired && before.PossiblySent && e.keyed():
-		// A look may still find it, and what it does not find may be sent.
-		p.that(len(e.effects[0]) <= 1, "%d effects after the window", len(e.effects[0]))
-		p.that(status == ledger.StatusSucceeded || status == ledger.StatusReconciling, "status %s", status)
+		// A look may still find it. What it does not find waits for somebody.
+		p.that(len(further) == 0, "%d requests after the window", len(further))
+		p.that(status == ledger.StatusSucceeded || status == ledger.StatusReconciling ||
+			absent(now) && len(e.effects[0]) == 0, "status %s with %d effects", status, len(e.effects[0]))
 	default:
 		p.that(status == ledger.StatusSucceeded, "status %s, next %q", status, now.NextStep)
 	}
