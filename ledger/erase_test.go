@@ -108,7 +108,7 @@ func TestErasingWhatHasNotEnded(t *testing.T) {
 			if err := d.EraseOperation(t.Context(), id, "dpo", "she insists"); err != nil {
 				t.Fatal(err)
 			}
-			d.gone("4711")
+			d.gone("входа 4711")
 			if stored := d.stored("body", id); stored != nil {
 				t.Errorf("its body is %q", stored)
 			}
@@ -183,7 +183,7 @@ func TestErasingWhatIsBeingDriven(t *testing.T) {
 	if err := d.EraseOperation(t.Context(), id, "dpo", "request 17"); err != nil {
 		t.Fatal(err)
 	}
-	d.gone("4711", "79001234567")
+	d.gone("входа 4711", "79001234567")
 }
 
 // A drive that had read the operation before does not write it back.
@@ -202,7 +202,7 @@ func TestAnEarlierReaderWritesNothingBack(t *testing.T) {
 		t.Errorf("Begin = %v, want ErrInProgress", err)
 	}
 	drive.Close()
-	d.gone("4711")
+	d.gone("входа 4711")
 	if again := d.done(draft("anna", body), result); again != id {
 		t.Errorf("it went on as %s, want %s", again, id)
 	}

@@ -208,7 +208,7 @@ func (d *desk) atRest(column, id, form, text string) {
 		got = ""
 	case string(stored) == text:
 		got = "clear"
-	case bytes.Contains(stored, []byte("4711")), bytes.Contains(stored, []byte("79001234567")):
+	case bytes.Contains(stored, []byte("входа 4711")), bytes.Contains(stored, []byte("79001234567")):
 		got = "sealed, but readable"
 	}
 	if got != form {
@@ -237,7 +237,7 @@ func TestF099PrintingAnOperation(t *testing.T) {
 			}
 			slog.New(slog.NewTextHandler(&out, nil)).Info("it", "op", op)
 			slog.New(slog.NewJSONHandler(&out, nil)).Info("it", "op", op)
-			for _, text := range []string{"4711", "79001234567"} {
+			for _, text := range []string{"входа 4711", "79001234567"} {
 				for _, form := range []string{text, fmt.Sprintf("%x", text), strings.Trim(fmt.Sprint([]byte(text)), "[]")} {
 					if strings.Contains(out.String(), form) {
 						t.Errorf("%s: %q is shown in\n%s", name, text, out.String())
