@@ -1,6 +1,7 @@
 // Quickstart shows the main job of the SDK without a network or an account: it
 // starts the sandbox in this process, creates contacts, sends each one message
-// while the server misbehaves, and prints what happened attempt by attempt.
+// while the server misbehaves, and prints what happened attempt by attempt. Then
+// it does all of it again, and nothing is sent.
 //
 //	go run ./examples/quickstart
 package main
@@ -12,10 +13,13 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"time"
 
 	"github.com/botix-pro/sdk-go/botix"
 	"github.com/botix-pro/sdk-go/botix/botixtest"
+	"github.com/botix-pro/sdk-go/ledger"
+	"github.com/botix-pro/sdk-go/ledger/sqlite"
 	"github.com/botix-pro/sdk-go/retry"
 )
 
@@ -47,8 +51,18 @@ func run(ctx context.Context, out io.Writer) error {
 	}
 	defer sandbox.Close()
 
+	dir, err := os.MkdirTemp("", "quickstart")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	led, err := sqlite.Open(ctx, filepath.Join(dir, "ops.db"), ledger.Namespace("quickstart"))
+	if err != nil {
+		return err
+	}
+	defer led.Close()
 	client, err := botix.New(sandbox.APIKey(),
-		botix.WithoutLedger(),
+		botix.WithLedger(led),
 		botix.WithBaseURL(sandbox.URL()),
 		botix.WithServerTime(time.Second), // the sandbox is never busy longer
 	)
@@ -67,11 +81,7 @@ func run(ctx context.Context, out io.Writer) error {
 		sandbox.ClearScript()
 		sandbox.Script(botixtest.On("messagesSend").Nth(1).Do(accident.fault))
 
-		var info botix.Info
-		sent, err := client.Messages.Send(ctx, botix.SendMessage{
-			ContactID: contact.ID,
-			Content:   "Заказ подтверждён",
-		}, botix.WithInfo(&info))
+		sent, info, err := confirm(ctx, client, contact)
 		if err != nil {
 			return err
 		}
@@ -81,7 +91,33 @@ func run(ctx context.Context, out io.Writer) error {
 		}
 		fmt.Fprintf(out, "  message %d is with the contact%s\n", sent.ID, found(info))
 	}
+	if err := again(ctx, out, client, contacts); err != nil {
+		return err
+	}
 	return count(out, sandbox, contacts)
+}
+
+// confirm sends the message of an order, which the business wants once.
+func confirm(ctx context.Context, client *botix.Client, contact *botix.Contact) (*botix.SentMessage, botix.Info, error) {
+	var info botix.Info
+	order := ledger.Intent{Customer: *contact.FirstName, Action: "order-confirmed", Version: "order-1"}
+	sent, err := client.Messages.Send(ctx, botix.SendMessage{ContactID: contact.ID, Content: "Заказ подтверждён"},
+		botix.WithIntent(order), botix.WithInfo(&info))
+	return sent, info, err
+}
+
+// again is what a program does that does not know how far it came.
+func again(ctx context.Context, out io.Writer, client *botix.Client, contacts []*botix.Contact) error {
+	for _, contact := range contacts {
+		switch _, info, err := confirm(ctx, client, contact); {
+		case err != nil:
+			return err
+		case !info.Repeated:
+			return fmt.Errorf("%s: something was sent again", *contact.FirstName)
+		}
+	}
+	fmt.Fprintln(out, "\nThe same once more, as after a restart: the ledger answers, and nothing is sent.")
+	return nil
 }
 
 // createContacts makes the contacts and reads them back, as a program would
