@@ -9,7 +9,7 @@ import (
 	"github.com/botix-pro/sdk-go/retry"
 )
 
-// ErrInTx: a call that needs a commit of its own was made with the context of a
+// ErrInTx says that a call that needs a commit of its own was made with the context of a
 // transaction on the ledger's database that is still open ([Ledger.InTx]). Nothing
 // was recorded or sent.
 //
