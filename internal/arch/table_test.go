@@ -6,6 +6,7 @@ const module = "github.com/botix-pro/sdk-go"
 // why each is here.
 const (
 	backoff = "github.com/cenkalti/backoff/v4"
+	decimal = "github.com/shopspring/decimal"
 	uuid    = "github.com/google/uuid"
 	sqlite  = "modernc.org/sqlite"
 	libc    = "modernc.org/libc" // at the version that sqlite names, always
@@ -21,6 +22,7 @@ const (
 var rows = []row{
 	{pkg: "internal/arch"},
 	{pkg: "internal/memnet"},
+	{pkg: "money", outside: []string{decimal}},
 	{pkg: "internal/versus"}, // for benchmarks: no package that is not a test imports it
 
 	// Signatures of what others send. Useful without anything else here.
@@ -60,6 +62,12 @@ var promises = []promise{
 		pkg:   "internal/memnet",
 		never: []string{"..."},
 		why:   "botixtest is built on it",
+	},
+	{
+		pkg:     "money",
+		outside: []string{decimal},
+		never:   []string{"..."},
+		why:     "an amount is the same for every program, ours or not",
 	},
 	{
 		pkg:   "botix/botixtest",
