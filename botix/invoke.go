@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/botix-pro/sdk-go/internal/call"
+	"github.com/botix-pro/sdk-go/internal/idemkey"
 	"github.com/botix-pro/sdk-go/internal/rest"
 	"github.com/botix-pro/sdk-go/ledger"
 )
@@ -189,9 +190,9 @@ func (c *Client) name(ctx context.Context, op *call.Operation, cfg callConfig) e
 		return nil // the key is made from the intent
 	}
 	if cfg.keySet {
-		if doubt := keyDoubt(cfg.key); doubt != "" {
+		for _, doubt := range idemkey.Lint(cfg.key) {
 			c.engine.Log.LogAttrs(ctx, slog.LevelWarn, "doubtful idempotency key",
-				slog.String("op", op.Endpoint.Name), slog.String("why", doubt))
+				slog.String("op", op.Endpoint.Name), slog.String("why", doubt.Why))
 		}
 		if c.engine.Ledger == nil {
 			return c.keys.claim(op)

@@ -389,3 +389,5 @@ func sameNumber(a, b string) bool {
 	const local = 10
 	return digits(a) && digits(b) && len(a) >= local && len(b) >= local && a[len(a)-local:] == b[len(b)-local:]
 }
+
+func digits(s string) bool { return strings.Trim(s, "0123456789") == "" }

@@ -34,18 +34,19 @@ var rows = []row{
 	// Operations: their meaning, and the seam to the database that keeps them.
 	// What an attempt proved has one vocabulary, retry's.
 	{pkg: "internal/canonical"},
+	{pkg: "internal/idemkey"},
 	{pkg: "ledger/internal/store"},
 	{pkg: "ledger/internal/storetest", ours: []string{"ledger/internal/store"}},
 	{pkg: "ledger/internal/faultvfs", outside: []string{sqlite, libc}}, // for tests: no package that is not a test imports it
 	{pkg: "ledger/internal/crash"},                                     // tests only, of everything from the client to the file
-	{pkg: "ledger", ours: []string{"retry", "internal/canonical", "ledger/internal/store"}},
+	{pkg: "ledger", ours: []string{"retry", "internal/canonical", "internal/idemkey", "ledger/internal/store"}},
 	{pkg: "ledger/sqlite", ours: []string{"ledger", "ledger/internal/store"}, outside: []string{sqlite}},
 
 	// One exchange; then an operation as attempts, where the invariants meet.
 	{pkg: "internal/rest", ours: []string{"retry"}},
 	{pkg: "internal/call", ours: []string{"retry", "ledger", "internal/rest"}},
 
-	{pkg: "botix", ours: []string{"retry", "ledger", "internal/rest", "internal/call"}, outside: []string{uuid}},
+	{pkg: "botix", ours: []string{"retry", "ledger", "internal/idemkey", "internal/rest", "internal/call"}, outside: []string{uuid}},
 	{pkg: "botix/botixtest", ours: []string{"internal/memnet"}},
 
 	// Whole programs. An example is written as a user would write it, so none
