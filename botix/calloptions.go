@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/botix-pro/sdk-go/internal/call"
+	"github.com/botix-pro/sdk-go/internal/friend"
 	"github.com/botix-pro/sdk-go/internal/idemkey"
 	"github.com/botix-pro/sdk-go/ledger"
 	"github.com/botix-pro/sdk-go/retry"
@@ -27,6 +28,7 @@ type callConfig struct {
 	unearned   bool       // a look, made because another call failed
 	class      call.Class // for a raw request; Safe: not declared
 	retention  time.Duration
+	friend     *friend.Call // nil: the call is of this package
 }
 
 // WithIdempotencyKey sends the call under key instead of a new one: to go on
@@ -109,6 +111,9 @@ func callOptions(operation string, opts []CallOption) (callConfig, error) {
 			return c, &InputError{operation, "option", "is nil"}
 		}
 		opt(&c)
+		if c.friend != nil {
+			operation = c.friend.Endpoint.Name
+		}
 	}
 	if c.keySet {
 		if problem := idemkey.Problem(c.key); problem != "" {

@@ -1,12 +1,14 @@
 package botix
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"time"
 
@@ -35,6 +37,7 @@ type Client struct {
 	engine  *call.Engine
 	claims  *call.Claims
 	keys    *keyring
+	advice  map[string]string // after error codes of another API
 	notices board
 	hooks   Hooks
 	timeout time.Duration
@@ -87,18 +90,21 @@ func New(apiKey string, opts ...Option) (*Client, error) {
 		keeping: cfg.keeping,
 		claims:  call.NewClaims(),
 		keys:    newKeyring(),
+		advice:  cfg.friend.Advice,
 		notices: board{every: cfg.noticeEvery, log: cfg.log, tell: cfg.onNotice},
 	}
+	codes := maps.Clone(outcomes)
+	maps.Copy(codes, cfg.friend.Codes)
 	c.engine = &call.Engine{
-		API: "botix", Credential: credential(apiKey), Ledger: cfg.ledgers[0],
+		API: cmp.Or(cfg.friend.API, "botix"), Credential: credential(apiKey), Ledger: cfg.ledgers[0],
 		HTTP: rest.New(rest.Config{
 			Base: base, HTTP: cfg.httpClient, HTTP2: cfg.http2, MaxBytes: cfg.maxBytes,
-			UserAgent: userAgent(cfg.appInfo), Bearer: apiKey,
+			UserAgent: userAgent(cfg.appInfo), Bearer: apiKey, Names: cfg.friend.Names,
 		}),
 		Policy:         cfg.policy.WithDefaults(),
 		Pacer:          pacer,
 		Budget:         cfg.budget,
-		Codes:          outcomes,
+		Codes:          codes,
 		AttemptTimeout: cfg.attemptTimeout,
 		ServerTime:     serverTime,
 		Settle:         cfg.settle,

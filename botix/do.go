@@ -73,6 +73,9 @@ func (c *Client) Do(ctx context.Context, r Request, out any, opts ...CallOption)
 		Request:  rest.Request{Path: path, Query: r.Query.Encode()},
 		Read:     func(status int, body []byte) call.Reading { return env.read(status, body, true) },
 	}
+	if f := cfg.friend; f != nil {
+		op.Read, op.Made, op.Foreign = f.Read, f.Made, f.Foreign
+	}
 	if err := prepare(op, r.Body); err != nil {
 		return err
 	}
@@ -103,6 +106,9 @@ func (e *decodeError) Outcome() retry.Outcome { return retry.Succeeded }
 
 // row finds the endpoint a raw request is for.
 func row(method string, path rest.Path, cfg callConfig) *call.Endpoint {
+	if cfg.friend != nil {
+		return cfg.friend.Endpoint
+	}
 	for _, ep := range endpoints {
 		if ep.Matches(method, path.String()) {
 			return ep

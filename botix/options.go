@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/botix-pro/sdk-go/internal/friend"
 	"github.com/botix-pro/sdk-go/ledger"
 	"github.com/botix-pro/sdk-go/retry"
 )
@@ -40,6 +41,7 @@ type config struct {
 	pace   retry.Pace
 
 	misuse string // what an option was given that it cannot use
+	friend friend.Client
 
 	log         *slog.Logger
 	hooks       Hooks
@@ -100,6 +102,10 @@ func (c *config) check() error {
 		return errors.New("WithCareful: needs a ledger, which tells one operation's effect from another's (WithLedger)")
 	case c.windowMargin >= keyRetention:
 		return fmt.Errorf("WithWindowMargin: %v leaves nothing of the %v for which keys are remembered", c.windowMargin, keyRetention)
+	case c.friend.Misuse != "":
+		return errors.New(c.friend.Misuse)
+	case c.friend.API == "" && c.friend.Contract != nil:
+		return errors.New("an option of another package's client was given: that client's New takes it")
 	case c.http2 && c.httpClient != nil:
 		return errors.New("WithHTTP2 changes the default transport, and WithHTTPClient brings another: set HTTP/2 there")
 	case c.attemptTimeout == 0:
