@@ -9,6 +9,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/botix-pro/sdk-go/internal/answer"
 	"github.com/botix-pro/sdk-go/internal/call"
 	"github.com/botix-pro/sdk-go/internal/rest"
 	"github.com/botix-pro/sdk-go/retry"
@@ -86,7 +87,7 @@ func (c *Client) Do(ctx context.Context, r Request, out any, opts ...CallOption)
 		return nil
 	}
 	if err := RawJSON(*env.Data).Decode(out); err != nil {
-		return &decodeError{operation, unreadable(err)}
+		return &decodeError{operation, answer.Unreadable(err)}
 	}
 	return nil
 }

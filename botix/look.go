@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/botix-pro/sdk-go/internal/answer"
 	"github.com/botix-pro/sdk-go/internal/call"
 	"github.com/botix-pro/sdk-go/ledger"
 )
@@ -104,7 +105,7 @@ func (s *seek[T]) look(c *Client, env *envelope[T]) func(context.Context, call.S
 		}
 		seen, objects := c.claims.Match(&search, s.likeness, found.sure, found.perhaps)
 		if seen == call.Found {
-			*env = envelope[T]{Data: found.adopt(objects)}
+			*env = envelope[T]{answer.Envelope[T, listMeta]{Data: found.adopt(objects)}}
 		}
 		return seen, nil
 	}

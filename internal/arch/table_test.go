@@ -46,8 +46,9 @@ var rows = []row{
 	{pkg: "internal/rest", ours: []string{"retry"}},
 	{pkg: "internal/call", ours: []string{"retry", "ledger", "internal/rest"}},
 
+	{pkg: "internal/answer", ours: []string{"internal/call"}},
 	{pkg: "internal/friend", ours: []string{"retry", "ledger", "internal/rest", "internal/call"}},
-	{pkg: "botix", ours: []string{"retry", "ledger", "internal/idemkey", "internal/rest", "internal/call", "internal/friend"}, outside: []string{uuid}},
+	{pkg: "botix", ours: []string{"retry", "ledger", "internal/idemkey", "internal/rest", "internal/call", "internal/answer", "internal/friend"}, outside: []string{uuid}},
 	{pkg: "botix/botixtest", ours: []string{"internal/memnet"}},
 
 	// Whole programs. An example is written as a user would write it, so none
