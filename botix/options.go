@@ -102,8 +102,8 @@ func (c *config) check() error {
 		return errors.New("WithCareful: needs a ledger, which tells one operation's effect from another's (WithLedger)")
 	case c.windowMargin >= keyRetention:
 		return fmt.Errorf("WithWindowMargin: %v leaves nothing of the %v for which keys are remembered", c.windowMargin, keyRetention)
-	case c.friend.Misuse != "":
-		return errors.New(c.friend.Misuse)
+	case c.friend.Misuse != nil:
+		return c.friend.Misuse
 	case c.friend.API == "" && c.friend.Contract != nil:
 		return errors.New("an option of another package's client was given: that client's New takes it")
 	case c.http2 && c.httpClient != nil:

@@ -30,8 +30,6 @@ type Intent struct {
 // used. Nothing was recorded or sent.
 var ErrIntent = errors.New("the intent cannot be used")
 
-const maxNamespace = 32
-
 // Check reports what is wrong with i; errors match [ErrIntent] and repeat no
 // part of it.
 func (i Intent) Check() error {
@@ -48,17 +46,10 @@ func (i Intent) Check() error {
 	return nil
 }
 
-// checkNamespace reports what is wrong with a namespace: it is 1 to 32 lower-case
-// letters, digits, dots, dashes and underscores, and begins with a letter or digit.
+// checkNamespace reports what is wrong with a namespace.
 func checkNamespace(name string) error {
-	const first = "abcdefghijklmnopqrstuvwxyz0123456789"
-	switch {
-	case name == "":
-		return fmt.Errorf("%w: the namespace is empty", ErrIntent)
-	case len(name) > maxNamespace:
-		return fmt.Errorf("%w: the namespace has %d characters, at most %d are taken", ErrIntent, len(name), maxNamespace)
-	case strings.Trim(name[:1], first) != "", strings.Trim(name, first+"._-") != "":
-		return fmt.Errorf("%w: the namespace %q is not lower-case letters, digits, dots, dashes and underscores after a letter or digit", ErrIntent, name)
+	if problem := idemkey.NamespaceProblem(name); problem != "" {
+		return fmt.Errorf("%w: the namespace %s", ErrIntent, problem)
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ type Client struct {
 	Names  *rest.Names       // of headers; nil: the usual ones
 
 	Contract any    // what an option of the other package was given, until that package reads it
-	Misuse   string // why New must fail
+	Misuse   error  // why New must fail
 }
 
 // Call is how a raw request is made a call of another package's endpoint.

@@ -85,3 +85,21 @@ func PartProblem(text string) string {
 	}
 	return ""
 }
+
+const maxNamespace = 32
+
+// NamespaceProblem says why name cannot be a namespace, "" when it can: it is 1 to
+// 32 lower-case letters, digits, dots, dashes and underscores, and begins with a
+// letter or digit.
+func NamespaceProblem(name string) string {
+	const first = "abcdefghijklmnopqrstuvwxyz0123456789"
+	switch {
+	case name == "":
+		return "is empty"
+	case len(name) > maxNamespace:
+		return fmt.Sprintf("has %d characters, at most %d are taken", len(name), maxNamespace)
+	case strings.Trim(name[:1], first) != "", strings.Trim(name, first+"._-") != "":
+		return fmt.Sprintf("%q is not lower-case letters, digits, dots, dashes and underscores after a letter or digit", name)
+	}
+	return ""
+}
