@@ -36,7 +36,7 @@ func (i Intent) Check() error {
 	for _, part := range []struct{ name, value string }{
 		{"customer", i.Customer}, {"action", i.Action}, {"version", i.Version},
 	} {
-		if problem := idemkey.PartProblem(part.value); problem != "" {
+		if problem := partProblem(part.value); problem != "" {
 			return fmt.Errorf("%w: its %s %s", ErrIntent, part.name, problem)
 		}
 	}
@@ -45,6 +45,11 @@ func (i Intent) Check() error {
 	}
 	return nil
 }
+
+const maxPart = idemkey.MaxPart
+
+// partProblem says why a text cannot be part of an intent, "" when it can.
+func partProblem(s string) string { return idemkey.PartProblem(s) }
 
 // checkNamespace reports what is wrong with a namespace.
 func checkNamespace(name string) error {
@@ -107,3 +112,6 @@ func BlindIdempotencyKey(namespace string, i Intent, secret []byte) string {
 func joinKey(namespace string, i Intent, customer idemkey.Part) string {
 	return idemkey.Join(idemkey.Open(namespace), idemkey.Open(i.Action), customer, idemkey.Open(i.Version))
 }
+
+// escapePart writes a text as it stands in keys.
+func escapePart(s string) string { return string(idemkey.Open(s)) }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/botix-pro/sdk-go/internal/idemkey"
 	"github.com/botix-pro/sdk-go/ledger/internal/store"
 )
 
@@ -169,7 +168,7 @@ func (s *Story) key(customer string) string {
 	if customer == s.Operation.Intent.Customer {
 		return s.Operation.Key
 	}
-	return strings.ReplaceAll(s.Operation.Key, string(idemkey.Open(s.Operation.Intent.Customer)), customer)
+	return strings.ReplaceAll(s.Operation.Key, escapePart(s.Operation.Intent.Customer), customer)
 }
 
 // details are what the advice refers to.
