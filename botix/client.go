@@ -8,11 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"strings"
 	"time"
 
 	"github.com/botix-pro/sdk-go/internal/call"
+	"github.com/botix-pro/sdk-go/internal/friend"
 	"github.com/botix-pro/sdk-go/internal/rest"
 	"github.com/botix-pro/sdk-go/retry"
 )
@@ -37,7 +37,7 @@ type Client struct {
 	engine  *call.Engine
 	claims  *call.Claims
 	keys    *keyring
-	advice  map[string]string // after error codes of another API
+	kin     friend.Client // what is different about another API
 	notices board
 	hooks   Hooks
 	timeout time.Duration
@@ -70,7 +70,8 @@ func New(apiKey string, opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("botix: New: %w", err)
 	}
-	me, err := rest.BuildPath(meGet.Path)
+	small := cmp.Or(cfg.friend.Small, meGet)
+	smallPath, err := rest.BuildPath(small.Path)
 	if err != nil {
 		return nil, fmt.Errorf("botix: New: %w", err)
 	}
@@ -90,11 +91,9 @@ func New(apiKey string, opts ...Option) (*Client, error) {
 		keeping: cfg.keeping,
 		claims:  call.NewClaims(),
 		keys:    newKeyring(),
-		advice:  cfg.friend.Advice,
+		kin:     cfg.friend,
 		notices: board{every: cfg.noticeEvery, log: cfg.log, tell: cfg.onNotice},
 	}
-	codes := maps.Clone(outcomes)
-	maps.Copy(codes, cfg.friend.Codes)
 	c.engine = &call.Engine{
 		API: cmp.Or(cfg.friend.API, "botix"), Credential: credential(apiKey), Ledger: cfg.ledgers[0],
 		HTTP: rest.New(rest.Config{
@@ -104,13 +103,13 @@ func New(apiKey string, opts ...Option) (*Client, error) {
 		Policy:         cfg.policy.WithDefaults(),
 		Pacer:          pacer,
 		Budget:         cfg.budget,
-		Codes:          codes,
+		Codes:          outcomes,
 		AttemptTimeout: cfg.attemptTimeout,
 		ServerTime:     serverTime,
 		Settle:         cfg.settle,
 		WindowMargin:   cfg.windowMargin,
 		Clock:          call.NewClock(cfg.wall),
-		TimeOf:         rest.Request{Method: meGet.Method, Path: me},
+		TimeOf:         rest.Request{Method: small.Method, Path: smallPath},
 		Hooks:          c.attemptHooks(),
 		Log:            cfg.log,
 		Heard:          c.heard,

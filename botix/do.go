@@ -64,7 +64,7 @@ func (c *Client) Do(ctx context.Context, r Request, out any, opts ...CallOption)
 	if err != nil {
 		return err
 	}
-	ep := row(r.Method, path, cfg)
+	ep := c.row(r.Method, path, cfg)
 	if cfg, err = c.forCall(ep, opts); err != nil {
 		return err
 	}
@@ -74,8 +74,8 @@ func (c *Client) Do(ctx context.Context, r Request, out any, opts ...CallOption)
 		Request:  rest.Request{Path: path, Query: r.Query.Encode()},
 		Read:     func(status int, body []byte) call.Reading { return env.read(status, body, true) },
 	}
-	if f := cfg.friend; f != nil {
-		op.Read, op.Made, op.Foreign = f.Read, f.Made, f.Foreign
+	if cfg.friend != nil {
+		*op = cfg.friend.Operation(op.Request)
 	}
 	if err := prepare(op, r.Body); err != nil {
 		return err
@@ -106,11 +106,11 @@ func (e *decodeError) Unwrap() error          { return e.err }
 func (e *decodeError) Outcome() retry.Outcome { return retry.Succeeded }
 
 // row finds the endpoint a raw request is for.
-func row(method string, path rest.Path, cfg callConfig) *call.Endpoint {
+func (c *Client) row(method string, path rest.Path, cfg callConfig) *call.Endpoint {
 	if cfg.friend != nil {
 		return cfg.friend.Endpoint
 	}
-	for _, ep := range endpoints {
+	for _, ep := range rowsOf(&c.kin) {
 		if ep.Matches(method, path.String()) {
 			return ep
 		}

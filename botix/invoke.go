@@ -129,7 +129,7 @@ func (c *Client) run(ctx context.Context, op *call.Operation, cfg callConfig) (*
 	if ep.Mutates() {
 		if err := c.name(ctx, op, cfg); err != nil {
 			res := &call.Result{}
-			return res, newError(&call.Failure{Operation: op, Result: res, Reason: err}, c.advice)
+			return res, newError(&call.Failure{Operation: op, Result: res, Reason: err}, c.kin.Advice)
 		}
 	}
 	return c.conduct(ctx, op, cfg.info, func(ctx context.Context) (*call.Result, error) { return c.engine.Do(ctx, op) })
@@ -151,7 +151,7 @@ func (c *Client) conduct(ctx context.Context, op *call.Operation, told *Info, do
 	}
 	res, err := do(ctx)
 	if f, ok := err.(*call.Failure); ok {
-		err = newError(f, c.advice)
+		err = newError(f, c.kin.Advice)
 	}
 	if told != nil || c.hooks.CallEnd != nil {
 		info := newInfo(op, res)

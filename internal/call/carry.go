@@ -57,6 +57,6 @@ func (e *Engine) Draft(op *Operation) *ledger.Draft {
 		Keeping: op.Keeping, Significance: op.Endpoint.Significance,
 		Retention: max(op.Endpoint.Retention-e.WindowMargin, 0), ReadBack: op.Look != nil,
 		Careful: op.Careful && op.Endpoint.Class != ByNature,
-		Lane:    op.Endpoint.fill(op.Endpoint.Lane, &op.Request), Group: op.Endpoint.fill(op.Endpoint.Group, &op.Request),
+		Lane:    op.fill(op.Endpoint.Lane), Group: op.fill(op.Endpoint.Group),
 	}
 }

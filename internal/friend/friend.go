@@ -8,22 +8,29 @@
 package friend
 
 import (
+	"time"
+
 	"github.com/botix-pro/sdk-go/internal/call"
 	"github.com/botix-pro/sdk-go/internal/rest"
 	"github.com/botix-pro/sdk-go/ledger"
-	"github.com/botix-pro/sdk-go/retry"
 )
 
 // Client is how a client of another API differs from one of the public API, which
 // is the zero value.
 type Client struct {
-	API    string            // as the ledger names it
-	Codes  retry.Codes       // error codes that mean more than their status
-	Advice map[string]string // what is safe to do after an error code
-	Names  *rest.Names       // of headers; nil: the usual ones
+	API       string            // as the ledger names it
+	Endpoints []*call.Endpoint  // its rows
+	Small     *call.Endpoint    // of these, a read that costs little
+	Retention time.Duration     // how long the server remembers a key
+	Names     *rest.Names       // of headers; nil: the usual ones
+	Advice    map[string]string // what is safe to do after an error code
 
-	Contract any    // what an option of the other package was given, until that package reads it
-	Misuse   error  // why New must fail
+	// Revive describes an operation that the ledger has, of one of Endpoints, by
+	// its request as it was recorded.
+	Revive func(*call.Endpoint, rest.Request) Call
+
+	Contract any   // what an option of the other package was given, until that package reads it
+	Misuse   error // why New must fail
 }
 
 // Call is how a raw request is made a call of another package's endpoint.
@@ -33,6 +40,11 @@ type Call struct {
 	Read    func(status int, body []byte) call.Reading
 	Made    func() ledger.Target
 	Foreign func() bool
+}
+
+// Operation is the call with its request.
+func (c *Call) Operation(req rest.Request) call.Operation {
+	return call.Operation{Endpoint: c.Endpoint, Request: req, Read: c.Read, Made: c.Made, Foreign: c.Foreign}
 }
 
 // Option makes an option of type O, such as botix.Option, of a function of S,
