@@ -49,12 +49,14 @@ var rows = []row{
 	{pkg: "internal/answer", ours: []string{"internal/call"}},
 	{pkg: "internal/friend", ours: []string{"retry", "ledger", "internal/rest", "internal/call"}},
 	{pkg: "botix", ours: []string{"retry", "ledger", "internal/idemkey", "internal/rest", "internal/call", "internal/answer", "internal/friend"}, outside: []string{uuid}},
+	{pkg: "botix/partner", ours: []string{"retry", "ledger", "money", "internal/idemkey", "internal/rest", "internal/call",
+		"internal/answer", "internal/friend", "botix"}},
 	{pkg: "botix/botixtest", ours: []string{"internal/memnet"}},
 
 	// Whole programs. An example is written as a user would write it, so none
 	// may reach into internal/.
-	{pkg: "examples/...", ours: []string{"retry", "ledger", "ledger/sqlite", "botix", "botix/botixtest"}},
-	{pkg: "cmd/...", ours: []string{"retry", "ledger", "ledger/sqlite", "botix", "botix/botixtest"}},
+	{pkg: "examples/...", ours: []string{"retry", "ledger", "ledger/sqlite", "money", "botix", "botix/partner", "botix/botixtest"}},
+	{pkg: "cmd/...", ours: []string{"retry", "ledger", "ledger/sqlite", "money", "botix", "botix/partner", "botix/botixtest"}},
 }
 
 // promises say what somebody who imports one package compiles with it, however
@@ -74,7 +76,7 @@ var promises = []promise{
 	},
 	{
 		pkg:   "botix/botixtest",
-		never: []string{"botix", "retry", "internal/rest", "internal/call", "ledger/..."},
+		never: []string{"botix", "botix/partner", "retry", "money", "internal/idemkey", "internal/rest", "internal/call", "internal/answer", "internal/friend", "ledger/..."},
 		why:   "a sandbox that shared code with the client would share its mistakes and could not contradict it",
 	},
 	{
@@ -88,6 +90,12 @@ var promises = []promise{
 		outside: []string{backoff, uuid},
 		never:   []string{"botix/botixtest", "botix/partner", "ledger/sqlite", "ledger/postgres"},
 		why:     "who only calls the API compiles no sandbox and no database driver, and partner credentials stay out of reach",
+	},
+	{
+		pkg:     "botix/partner",
+		outside: []string{backoff, uuid, decimal},
+		never:   []string{"botix/botixtest", "ledger/sqlite", "ledger/postgres"},
+		why:     "who only calls the API compiles no sandbox and no database driver",
 	},
 	{
 		pkg:   "webhookverify",
@@ -107,5 +115,4 @@ var promises = []promise{
 // it a row.
 var announced = []string{
 	"ledger/postgres",
-	"botix/partner",
 }
