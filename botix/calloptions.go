@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/botix-pro/sdk-go/internal/call"
+	"github.com/botix-pro/sdk-go/internal/friend"
+	"github.com/botix-pro/sdk-go/internal/idemkey"
 	"github.com/botix-pro/sdk-go/ledger"
 	"github.com/botix-pro/sdk-go/retry"
 )
@@ -26,6 +28,7 @@ type callConfig struct {
 	unearned   bool       // a look, made because another call failed
 	class      call.Class // for a raw request; Safe: not declared
 	retention  time.Duration
+	friend     *friend.Call // nil: the call is of this package
 }
 
 // WithIdempotencyKey sends the call under key instead of a new one: to go on
@@ -36,8 +39,9 @@ type callConfig struct {
 // this call's is [ErrForeignAnswer]; a ledger finds more. At most 255 visible
 // ASCII characters.
 //
-// A key that looks like a timestamp, a counter or a hash is used, and a warning
-// is logged: two different operations could get the same one.
+// A key that looks like a timestamp, a counter or a hash, or holds an e-mail
+// address or a phone number, is used, and a warning is logged: two different
+// operations could get the same one, and the platform keeps keys in its log.
 func WithIdempotencyKey(key string) CallOption {
 	return func(c *callConfig) { c.key, c.keySet = key, true }
 }
@@ -107,9 +111,12 @@ func callOptions(operation string, opts []CallOption) (callConfig, error) {
 			return c, &InputError{operation, "option", "is nil"}
 		}
 		opt(&c)
+		if c.friend != nil {
+			operation = c.friend.Endpoint.Name
+		}
 	}
 	if c.keySet {
-		if problem := keyProblem(c.key); problem != "" {
+		if problem := idemkey.Problem(c.key); problem != "" {
 			return c, &InputError{operation, "idempotency key", problem}
 		}
 	}
@@ -140,7 +147,7 @@ func withChunkKey(opts []CallOption, n, of int) []CallOption {
 		}
 		// A key that cannot be sent stays what it is, to be refused: with a
 		// suffix an empty one would be a key, and the same for every caller.
-		if c.keySet && keyProblem(c.key) == "" {
+		if c.keySet && idemkey.Problem(c.key) == "" {
 			c.key = fmt.Sprintf("%s/%d.%d", c.key, n, of)
 		}
 	}

@@ -1,6 +1,7 @@
 package botix
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/botix-pro/sdk-go/internal/call"
+	"github.com/botix-pro/sdk-go/internal/friend"
 	"github.com/botix-pro/sdk-go/internal/rest"
 	"github.com/botix-pro/sdk-go/retry"
 )
@@ -35,6 +37,7 @@ type Client struct {
 	engine  *call.Engine
 	claims  *call.Claims
 	keys    *keyring
+	kin     friend.Client // what is different about another API
 	notices board
 	hooks   Hooks
 	timeout time.Duration
@@ -67,7 +70,8 @@ func New(apiKey string, opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("botix: New: %w", err)
 	}
-	me, err := rest.BuildPath(meGet.Path)
+	small := cmp.Or(cfg.friend.Small, meGet)
+	smallPath, err := rest.BuildPath(small.Path)
 	if err != nil {
 		return nil, fmt.Errorf("botix: New: %w", err)
 	}
@@ -87,13 +91,14 @@ func New(apiKey string, opts ...Option) (*Client, error) {
 		keeping: cfg.keeping,
 		claims:  call.NewClaims(),
 		keys:    newKeyring(),
+		kin:     cfg.friend,
 		notices: board{every: cfg.noticeEvery, log: cfg.log, tell: cfg.onNotice},
 	}
 	c.engine = &call.Engine{
-		API: "botix", Credential: credential(apiKey), Ledger: cfg.ledgers[0],
+		API: cmp.Or(cfg.friend.API, "botix"), Credential: credential(apiKey), Ledger: cfg.ledgers[0],
 		HTTP: rest.New(rest.Config{
 			Base: base, HTTP: cfg.httpClient, HTTP2: cfg.http2, MaxBytes: cfg.maxBytes,
-			UserAgent: userAgent(cfg.appInfo), Bearer: apiKey,
+			UserAgent: userAgent(cfg.appInfo), Bearer: apiKey, Names: cfg.friend.Names,
 		}),
 		Policy:         cfg.policy.WithDefaults(),
 		Pacer:          pacer,
@@ -104,7 +109,7 @@ func New(apiKey string, opts ...Option) (*Client, error) {
 		Settle:         cfg.settle,
 		WindowMargin:   cfg.windowMargin,
 		Clock:          call.NewClock(cfg.wall),
-		TimeOf:         rest.Request{Method: meGet.Method, Path: me},
+		TimeOf:         rest.Request{Method: small.Method, Path: smallPath},
 		Hooks:          c.attemptHooks(),
 		Log:            cfg.log,
 		Heard:          c.heard,

@@ -124,10 +124,14 @@ type codeError struct {
 
 func (e codeError) Error() string { return e.text + " (" + string(e.code) + ")" }
 
-// matches reports whether target is the sentinel of code c.
+// Code is what the sentinel stands for.
+func (e codeError) Code() Code { return e.code }
+
+// matches reports whether target is the sentinel of code c, which may be one of
+// another package.
 func (c Code) matches(target error) bool {
-	sentinel, ok := target.(codeError)
-	return ok && strings.EqualFold(string(sentinel.code), string(c))
+	sentinel, ok := target.(interface{ Code() Code })
+	return ok && strings.EqualFold(string(sentinel.Code()), string(c))
 }
 
 // shown is the code as errors show it: one that is not written like a code could

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/botix-pro/sdk-go/internal/answer"
 	"github.com/botix-pro/sdk-go/internal/call"
 	"github.com/botix-pro/sdk-go/internal/rest"
 	"github.com/botix-pro/sdk-go/retry"
@@ -63,7 +64,7 @@ func (c *Client) Do(ctx context.Context, r Request, out any, opts ...CallOption)
 	if err != nil {
 		return err
 	}
-	ep := row(r.Method, path, cfg)
+	ep := c.row(r.Method, path, cfg)
 	if cfg, err = c.forCall(ep, opts); err != nil {
 		return err
 	}
@@ -72,6 +73,9 @@ func (c *Client) Do(ctx context.Context, r Request, out any, opts ...CallOption)
 		Endpoint: ep,
 		Request:  rest.Request{Path: path, Query: r.Query.Encode()},
 		Read:     func(status int, body []byte) call.Reading { return env.read(status, body, true) },
+	}
+	if cfg.friend != nil {
+		*op = cfg.friend.Operation(op.Request)
 	}
 	if err := prepare(op, r.Body); err != nil {
 		return err
@@ -83,7 +87,7 @@ func (c *Client) Do(ctx context.Context, r Request, out any, opts ...CallOption)
 		return nil
 	}
 	if err := RawJSON(*env.Data).Decode(out); err != nil {
-		return &decodeError{operation, unreadable(err)}
+		return &decodeError{operation, answer.Unreadable(err)}
 	}
 	return nil
 }
@@ -102,8 +106,11 @@ func (e *decodeError) Unwrap() error          { return e.err }
 func (e *decodeError) Outcome() retry.Outcome { return retry.Succeeded }
 
 // row finds the endpoint a raw request is for.
-func row(method string, path rest.Path, cfg callConfig) *call.Endpoint {
-	for _, ep := range endpoints {
+func (c *Client) row(method string, path rest.Path, cfg callConfig) *call.Endpoint {
+	if cfg.friend != nil {
+		return cfg.friend.Endpoint
+	}
+	for _, ep := range rowsOf(&c.kin) {
 		if ep.Matches(method, path.String()) {
 			return ep
 		}

@@ -51,6 +51,10 @@ type Error struct {
 	class   call.Class
 	ownKey  bool    // the key was made here, and so says nothing about anybody
 	cause   []error // what ended the call, and the transport's error
+
+	proof     call.Proof
+	retention time.Duration
+	advice    map[string]string // after codes of another API
 }
 
 var (
@@ -73,12 +77,13 @@ var (
 )
 
 // newError makes the public error of a failed operation.
-func newError(f *call.Failure) *Error {
+func newError(f *call.Failure, advice map[string]string) *Error {
 	op, res := f.Operation, f.Result
 	e := &Error{
 		Operation: op.Endpoint.Name, OperationID: op.ID, Key: op.Request.Key,
 		Attempts: res.Attempts,
 		outcome:  f.Outcome(), class: op.Endpoint.Class,
+		proof: op.Endpoint.Proof, retention: op.Endpoint.Retention, advice: advice,
 		ownKey: op.Request.Key != "" && !op.Named && op.Intent == (ledger.Intent{}),
 		cause:  f.Unwrap(),
 	}
@@ -189,19 +194,33 @@ func (e *Error) Next() string {
 		return "It may have been done, and the platform stores no server error: look it up before calling again, " +
 			"also under the same key. A repeat could be a second effect."
 	case e.outcome == retry.Unknown:
-		return nextAfterUnknown[e.class]
+		return strings.ReplaceAll(nextAfterUnknown[e.class], "{retention}", spell(e.retention))
 	case e.Status == http.StatusGone && e.Replacement != "":
 		return "Nothing was done. This version is past its sunset: call " + clip(e.Replacement) + "."
+	case e.advice[string(e.Code)] != "":
+		return e.advice[string(e.Code)]
 	case nextAfterCode[e.Code] != "":
 		return nextAfterCode[e.Code]
 	}
 	return next[e.outcome]
 }
 
+// spell writes a time in whole days or hours where it is some.
+func spell(d time.Duration) string {
+	switch {
+	case d > day && d%day == 0:
+		return strconv.Itoa(int(d/day)) + " days"
+	case d > time.Hour && d%time.Hour == 0:
+		return strconv.Itoa(int(d/time.Hour)) + " hours"
+	}
+	return d.String()
+}
+
 // unstored reports whether an attempt that may have had its effect was answered
-// with a server error: then the key does not protect a repeat.
+// with a server error, and the server stores none: then the key does not protect
+// a repeat.
 func (e *Error) unstored() bool {
-	return e.class == call.HonoursKeys && slices.ContainsFunc(e.Attempts, func(a retry.Attempt) bool {
+	return e.class == call.HonoursKeys && e.proof != call.ProofKey && slices.ContainsFunc(e.Attempts, func(a retry.Attempt) bool {
 		return a.Status >= http.StatusInternalServerError && a.Outcome.PossiblySent() && !a.Absent
 	})
 }
@@ -227,7 +246,7 @@ var next = map[retry.Outcome]string{
 
 var nextAfterUnknown = map[call.Class]string{
 	call.Safe: "A read changes nothing. Call again.",
-	call.HonoursKeys: "It may have been done. Call again with WithIdempotencyKey(err.Key) within 24 hours of the first attempt, " +
+	call.HonoursKeys: "It may have been done. Call again with WithIdempotencyKey(err.Key) within {retention} of the first attempt, " +
 		"or look it up. Do not send it under a new key.",
 	call.ByNature: "It may have been done. Calling again sets the same state.",
 	call.Neither:  "It may have been done. Look it up before calling again: a second call is a second effect.",

@@ -1,10 +1,8 @@
 package botix
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -12,7 +10,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/botix-pro/sdk-go/internal/answer"
 	"github.com/botix-pro/sdk-go/internal/call"
+	"github.com/botix-pro/sdk-go/internal/idemkey"
 	"github.com/botix-pro/sdk-go/internal/rest"
 	"github.com/botix-pro/sdk-go/ledger"
 )
@@ -129,7 +129,7 @@ func (c *Client) run(ctx context.Context, op *call.Operation, cfg callConfig) (*
 	if ep.Mutates() {
 		if err := c.name(ctx, op, cfg); err != nil {
 			res := &call.Result{}
-			return res, newError(&call.Failure{Operation: op, Result: res, Reason: err})
+			return res, newError(&call.Failure{Operation: op, Result: res, Reason: err}, c.kin.Advice)
 		}
 	}
 	return c.conduct(ctx, op, cfg.info, func(ctx context.Context) (*call.Result, error) { return c.engine.Do(ctx, op) })
@@ -151,7 +151,7 @@ func (c *Client) conduct(ctx context.Context, op *call.Operation, told *Info, do
 	}
 	res, err := do(ctx)
 	if f, ok := err.(*call.Failure); ok {
-		err = newError(f)
+		err = newError(f, c.kin.Advice)
 	}
 	if told != nil || c.hooks.CallEnd != nil {
 		info := newInfo(op, res)
@@ -189,9 +189,9 @@ func (c *Client) name(ctx context.Context, op *call.Operation, cfg callConfig) e
 		return nil // the key is made from the intent
 	}
 	if cfg.keySet {
-		if doubt := keyDoubt(cfg.key); doubt != "" {
+		for _, doubt := range idemkey.Lint(cfg.key) {
 			c.engine.Log.LogAttrs(ctx, slog.LevelWarn, "doubtful idempotency key",
-				slog.String("op", op.Endpoint.Name), slog.String("why", doubt))
+				slog.String("op", op.Endpoint.Name), slog.String("why", doubt.Why))
 		}
 		if c.engine.Ledger == nil {
 			return c.keys.claim(op)
@@ -207,13 +207,8 @@ func (c *Client) name(ctx context.Context, op *call.Operation, cfg callConfig) e
 }
 
 // envelope is what the API wraps its answers in.
-//
-// Source: OpenAPI 1.1.0, schemas SuccessWithMeta and Error.
 type envelope[T any] struct {
-	Success *bool     `json:"success"`
-	Data    *T        `json:"data"`
-	Meta    *listMeta `json:"meta"`
-	Error   *apiError `json:"error"`
+	answer.Envelope[T, listMeta]
 }
 
 // render is the envelope in the form that read takes.
@@ -228,98 +223,19 @@ func (e *envelope[T]) render() []byte {
 	return body
 }
 
-type apiError struct {
-	Code    string          `json:"code"`
-	Message string          `json:"message"`
-	Details json.RawMessage `json:"details"`
-}
-
-var (
-	errEmptyAnswer   = errors.New("the answer has no body")
-	errNoData        = errors.New("the answer has no data")
-	errContradiction = errors.New("the answer says success and has an error")
-	errNotEnvelope   = errors.New("the answer is not the API's envelope")
-)
-
-// byteOrderMark may stand before JSON and is skipped (RFC 8259 section 8.1).
-var byteOrderMark = []byte("\xef\xbb\xbf")
-
-// read takes one answer apart, and forgets any earlier one.
+// read takes one answer apart, and forgets any earlier one. It refuses a success
+// without what makes it one, such as a created contact's id: a caller must never
+// get a silent zero.
 func (e *envelope[T]) read(status int, body []byte, emptyOK bool) call.Reading {
-	*e = envelope[T]{}
-	body = bytes.TrimPrefix(body, byteOrderMark)
-	success := status/100 == 2
-	if success && len(bytes.TrimSpace(body)) == 0 {
-		if emptyOK {
-			return call.Reading{Envelope: true, Success: true}
-		}
-		return call.Reading{Err: errEmptyAnswer}
-	}
-	if !success {
-		var refusal envelope[json.RawMessage] // data of a refusal may have any shape
-		if json.Unmarshal(body, &refusal) != nil {
-			return call.Reading{}
-		}
-		return refusal.Error.reading()
-	}
-	if err := json.Unmarshal(body, e); err != nil {
-		*e = envelope[T]{}
-		return call.Reading{Err: unreadable(err)}
-	}
-	if e.Success == nil {
-		return call.Reading{Err: errNotEnvelope}
-	}
-	if *e.Success && e.Error != nil && e.Error.Code != "" {
-		*e = envelope[T]{}
-		return call.Reading{Envelope: true, Err: errContradiction}
-	}
-	if !*e.Success {
-		r := e.Error.reading()
-		*e = envelope[T]{}
+	r := e.Read(status, body, emptyOK)
+	if !r.Success || e.Data == nil {
 		return r
-	}
-	if err := e.complete(emptyOK); err != nil {
-		*e = envelope[T]{}
-		return call.Reading{Envelope: true, Err: err}
-	}
-	return call.Reading{Envelope: true, Success: true}
-}
-
-func (e *apiError) reading() call.Reading {
-	if e == nil || e.Code == "" {
-		return call.Reading{}
-	}
-	return call.Reading{Envelope: true, Code: e.Code, Message: e.Message, Details: e.Details}
-}
-
-// complete refuses a success without what makes it one, such as a created
-// contact's id: a caller must never get a silent zero.
-func (e *envelope[T]) complete(emptyOK bool) error {
-	if e.Data == nil {
-		if emptyOK {
-			return nil
-		}
-		return errNoData
 	}
 	if d, ok := any(e.Data).(interface{ missing() string }); ok {
 		if what := d.missing(); what != "" {
-			return fmt.Errorf("the answer has no %s", what)
+			*e = envelope[T]{}
+			return call.Reading{Envelope: true, Err: fmt.Errorf("the answer has no %s", what)}
 		}
 	}
-	return nil
-}
-
-// unreadable keeps of a JSON error what cannot be a piece of the answer.
-func unreadable(err error) error {
-	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("the answer cannot be read: field %s is a %s", t.Field, kind(t.Value))
-	}
-	return errors.New("the answer cannot be read: it is not valid JSON")
-}
-
-// kind is the JSON type in the Value of an UnmarshalTypeError, which for
-// numbers is followed by the number.
-func kind(value string) string {
-	word, _, _ := bytes.Cut([]byte(value), []byte(" "))
-	return string(word)
+	return r
 }

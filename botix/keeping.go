@@ -43,11 +43,12 @@ func (s *keeping) say(k ledger.Keeping, operations []string) {
 	}
 }
 
-// check reports what cannot be kept so in l, which may be nil.
-func (s *keeping) check(l *ledger.Ledger) error {
+// check reports what cannot be kept so in l, which may be nil, of operations that
+// are among rows.
+func (s *keeping) check(l *ledger.Ledger, rows []*call.Endpoint) error {
 	said := []ledger.Keeping{s.all}
 	for _, name := range slices.Sorted(maps.Keys(s.named)) {
-		known := slices.ContainsFunc(endpoints, func(ep *call.Endpoint) bool { return ep.Name == name && ep.Mutates() })
+		known := slices.ContainsFunc(rows, func(ep *call.Endpoint) bool { return ep.Name == name && ep.Mutates() })
 		if !known {
 			return fmt.Errorf("WithKeeping: no operation that changes something is named %q", name)
 		}

@@ -47,7 +47,7 @@ func (k *keyring) claim(op *call.Operation) error {
 	if !known {
 		before, known = k.old[op.Request.Key]
 	}
-	if known && use.at.Sub(before.at) < keyRetention && before.what != use.what {
+	if known && use.at.Sub(before.at) < max(keyRetention, op.Endpoint.Retention) && before.what != use.what {
 		return errKeyReuse{}
 	}
 	if len(k.used) >= maxKeys {

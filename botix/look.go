@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/botix-pro/sdk-go/internal/answer"
 	"github.com/botix-pro/sdk-go/internal/call"
 	"github.com/botix-pro/sdk-go/ledger"
 )
@@ -104,7 +105,7 @@ func (s *seek[T]) look(c *Client, env *envelope[T]) func(context.Context, call.S
 		}
 		seen, objects := c.claims.Match(&search, s.likeness, found.sure, found.perhaps)
 		if seen == call.Found {
-			*env = envelope[T]{Data: found.adopt(objects)}
+			*env = envelope[T]{answer.Envelope[T, listMeta]{Data: found.adopt(objects)}}
 		}
 		return seen, nil
 	}
@@ -389,3 +390,5 @@ func sameNumber(a, b string) bool {
 	const local = 10
 	return digits(a) && digits(b) && len(a) >= local && len(b) >= local && a[len(a)-local:] == b[len(b)-local:]
 }
+
+func digits(s string) bool { return strings.Trim(s, "0123456789") == "" }

@@ -1,6 +1,7 @@
 package botix
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/botix-pro/sdk-go/internal/friend"
 	"github.com/botix-pro/sdk-go/ledger"
 	"github.com/botix-pro/sdk-go/retry"
 )
@@ -40,6 +42,7 @@ type config struct {
 	pace   retry.Pace
 
 	misuse string // what an option was given that it cannot use
+	friend friend.Client
 
 	log         *slog.Logger
 	hooks       Hooks
@@ -98,8 +101,13 @@ func (c *config) check() error {
 		return errors.New(c.misuse)
 	case c.careful && c.ledgers[0] == nil:
 		return errors.New("WithCareful: needs a ledger, which tells one operation's effect from another's (WithLedger)")
-	case c.windowMargin >= keyRetention:
-		return fmt.Errorf("WithWindowMargin: %v leaves nothing of the %v for which keys are remembered", c.windowMargin, keyRetention)
+	case c.windowMargin >= cmp.Or(c.friend.Retention, keyRetention):
+		return fmt.Errorf("WithWindowMargin: %v leaves nothing of the %v for which keys are remembered",
+			c.windowMargin, cmp.Or(c.friend.Retention, keyRetention))
+	case c.friend.Misuse != nil:
+		return c.friend.Misuse
+	case c.friend.API == "" && c.friend.Contract != nil:
+		return errors.New("an option of another package's client was given: that client's New takes it")
 	case c.http2 && c.httpClient != nil:
 		return errors.New("WithHTTP2 changes the default transport, and WithHTTPClient brings another: set HTTP/2 there")
 	case c.attemptTimeout == 0:
@@ -111,7 +119,7 @@ func (c *config) check() error {
 	case !printable(c.appInfo) || strings.ContainsAny(c.appInfo, "()"):
 		return fmt.Errorf("WithUserAgent: %q cannot stand in a header comment", c.appInfo)
 	}
-	return errors.Join(c.keeping.check(c.ledgers[0]), c.policy.Validate())
+	return errors.Join(c.keeping.check(c.ledgers[0], rowsOf(&c.friend)), c.policy.Validate())
 }
 
 // WithLedger records every mutation in l before it is sent, so that nothing is

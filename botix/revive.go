@@ -3,6 +3,7 @@ package botix
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -85,18 +86,23 @@ func (c *Client) revive(ctx context.Context, d *ledger.Drive) (carried, error) {
 	if err != nil {
 		return nil, &ledger.GuardError{OperationID: stored.ID, Why: "its path " + err.Error()}
 	}
-	ep := row(stored.Method, path, callConfig{})
+	ep := c.row(stored.Method, path, callConfig{})
 	if ep.Secret {
 		return nil, &ledger.GuardError{OperationID: stored.ID,
 			Why: "its answer shows a secret, once: only a repeat of its call, under the same intent, can receive that"}
 	}
-	body, err := d.Body(ctx, ledger.Significance{})
+	body, err := d.Body(ctx, ep.Significance)
 	if err != nil {
 		return nil, err
+	}
+	req := rest.Request{Path: path, Query: query, Body: body}
+	if c.kin.Revive != nil && slices.Contains(c.kin.Endpoints, ep) {
+		described := c.kin.Revive(ep, req)
+		return &prepared[json.RawMessage]{op: described.Operation(req)}, nil
 	}
 	revive := revivals[ep]
 	if revive == nil { // a raw request that no row knows
 		revive = answered[json.RawMessage]
 	}
-	return revive(c, ep, rest.Request{Path: path, Query: query, Body: body}), nil
+	return revive(c, ep, req), nil
 }

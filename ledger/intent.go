@@ -1,15 +1,12 @@
 package ledger
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/botix-pro/sdk-go/internal/idemkey"
 )
 
 // Intent names what the business wants once: for whom, what, and which one of
@@ -33,12 +30,6 @@ type Intent struct {
 // used. Nothing was recorded or sent.
 var ErrIntent = errors.New("the intent cannot be used")
 
-const (
-	maxPart      = 200 // bytes
-	maxNamespace = 32
-	maxKey       = 255 // longest Idempotency-Key; OpenAPI 1.1.0, maxLength of the header
-)
-
 // Check reports what is wrong with i; errors match [ErrIntent] and repeat no
 // part of it.
 func (i Intent) Check() error {
@@ -55,33 +46,15 @@ func (i Intent) Check() error {
 	return nil
 }
 
-func partProblem(s string) string {
-	switch {
-	case strings.TrimSpace(s) == "":
-		return "is blank"
-	case !utf8.ValidString(s):
-		return "is not UTF-8"
-	case len(s) > maxPart:
-		return fmt.Sprintf("has %d bytes, at most %d are taken", len(s), maxPart)
-	case strings.TrimSpace(s) != s:
-		return "begins or ends with a blank"
-	case strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) >= 0:
-		return "has a character that cannot be seen"
-	}
-	return ""
-}
+const maxPart = idemkey.MaxPart
 
-// checkNamespace reports what is wrong with a namespace: it is 1 to 32 lower-case
-// letters, digits, dots, dashes and underscores, and begins with a letter or digit.
+// partProblem says why a text cannot be part of an intent, "" when it can.
+func partProblem(s string) string { return idemkey.PartProblem(s) }
+
+// checkNamespace reports what is wrong with a namespace.
 func checkNamespace(name string) error {
-	const first = "abcdefghijklmnopqrstuvwxyz0123456789"
-	switch {
-	case name == "":
-		return fmt.Errorf("%w: the namespace is empty", ErrIntent)
-	case len(name) > maxNamespace:
-		return fmt.Errorf("%w: the namespace has %d characters, at most %d are taken", ErrIntent, len(name), maxNamespace)
-	case strings.Trim(name[:1], first) != "", strings.Trim(name, first+"._-") != "":
-		return fmt.Errorf("%w: the namespace %q is not lower-case letters, digits, dots, dashes and underscores after a letter or digit", ErrIntent, name)
+	if problem := idemkey.NamespaceProblem(name); problem != "" {
+		return fmt.Errorf("%w: the namespace %s", ErrIntent, problem)
 	}
 	return nil
 }
@@ -124,7 +97,7 @@ func (i Intent) original() (Intent, int) {
 // the SHA-256 of the whole in hex; no part of an intent that passes [Intent.Check]
 // is empty, so no other key has two colons in a row.
 func IdempotencyKey(namespace string, i Intent) string {
-	return shorten(joinKey(namespace, i.Action, escapePart(i.Customer), i.Version))
+	return joinKey(namespace, i, idemkey.Open(i.Customer))
 }
 
 // BlindIdempotencyKey is [IdempotencyKey] with the customer hidden, for ids that
@@ -133,33 +106,12 @@ func IdempotencyKey(namespace string, i Intent) string {
 // because a phone number hashed without one is found by trying them all. Keep
 // the secret for as long as the ledger, and do not make it shorter than 16 bytes.
 func BlindIdempotencyKey(namespace string, i Intent, secret []byte) string {
-	mac := hmac.New(sha256.New, secret)
-	mac.Write([]byte(i.Customer))
-	return shorten(joinKey(namespace, i.Action, "="+hex.EncodeToString(mac.Sum(nil)[:16]), i.Version))
+	return joinKey(namespace, i, idemkey.Blind(i.Customer, secret))
 }
 
-func joinKey(namespace, action, customer, version string) string {
-	return escapePart(namespace) + ":" + escapePart(action) + ":" + customer + ":" + escapePart(version)
+func joinKey(namespace string, i Intent, customer idemkey.Part) string {
+	return idemkey.Join(idemkey.Open(namespace), idemkey.Open(i.Action), customer, idemkey.Open(i.Version))
 }
 
-func escapePart(s string) string {
-	var b strings.Builder
-	for _, c := range []byte(s) {
-		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("-._~", c) >= 0:
-			b.WriteByte(c)
-		default:
-			fmt.Fprintf(&b, "%%%02X", c)
-		}
-	}
-	return b.String()
-}
-
-func shorten(key string) string {
-	if len(key) <= maxKey {
-		return key
-	}
-	sum := sha256.Sum256([]byte(key))
-	tail := "::" + hex.EncodeToString(sum[:])
-	return key[:maxKey-len(tail)] + tail
-}
+// escapePart writes a text as it stands in keys.
+func escapePart(s string) string { return string(idemkey.Open(s)) }

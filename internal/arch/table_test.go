@@ -6,6 +6,7 @@ const module = "github.com/botix-pro/sdk-go"
 // why each is here.
 const (
 	backoff = "github.com/cenkalti/backoff/v4"
+	decimal = "github.com/shopspring/decimal"
 	uuid    = "github.com/google/uuid"
 	sqlite  = "modernc.org/sqlite"
 	libc    = "modernc.org/libc" // at the version that sqlite names, always
@@ -21,6 +22,7 @@ const (
 var rows = []row{
 	{pkg: "internal/arch"},
 	{pkg: "internal/memnet"},
+	{pkg: "money", outside: []string{decimal}},
 	{pkg: "internal/versus"}, // for benchmarks: no package that is not a test imports it
 
 	// Signatures of what others send. Useful without anything else here.
@@ -32,24 +34,29 @@ var rows = []row{
 	// Operations: their meaning, and the seam to the database that keeps them.
 	// What an attempt proved has one vocabulary, retry's.
 	{pkg: "internal/canonical"},
+	{pkg: "internal/idemkey"},
 	{pkg: "ledger/internal/store"},
 	{pkg: "ledger/internal/storetest", ours: []string{"ledger/internal/store"}},
 	{pkg: "ledger/internal/faultvfs", outside: []string{sqlite, libc}}, // for tests: no package that is not a test imports it
 	{pkg: "ledger/internal/crash"},                                     // tests only, of everything from the client to the file
-	{pkg: "ledger", ours: []string{"retry", "internal/canonical", "ledger/internal/store"}},
+	{pkg: "ledger", ours: []string{"retry", "internal/canonical", "internal/idemkey", "ledger/internal/store"}},
 	{pkg: "ledger/sqlite", ours: []string{"ledger", "ledger/internal/store"}, outside: []string{sqlite}},
 
 	// One exchange; then an operation as attempts, where the invariants meet.
 	{pkg: "internal/rest", ours: []string{"retry"}},
 	{pkg: "internal/call", ours: []string{"retry", "ledger", "internal/rest"}},
 
-	{pkg: "botix", ours: []string{"retry", "ledger", "internal/rest", "internal/call"}, outside: []string{uuid}},
+	{pkg: "internal/answer", ours: []string{"internal/call"}},
+	{pkg: "internal/friend", ours: []string{"retry", "ledger", "internal/rest", "internal/call"}},
+	{pkg: "botix", ours: []string{"retry", "ledger", "internal/idemkey", "internal/rest", "internal/call", "internal/answer", "internal/friend"}, outside: []string{uuid}},
+	{pkg: "botix/partner", ours: []string{"retry", "ledger", "money", "internal/idemkey", "internal/rest", "internal/call",
+		"internal/answer", "internal/friend", "botix"}},
 	{pkg: "botix/botixtest", ours: []string{"internal/memnet"}},
 
 	// Whole programs. An example is written as a user would write it, so none
 	// may reach into internal/.
-	{pkg: "examples/...", ours: []string{"retry", "ledger", "ledger/sqlite", "botix", "botix/botixtest"}},
-	{pkg: "cmd/...", ours: []string{"retry", "ledger", "ledger/sqlite", "botix", "botix/botixtest"}},
+	{pkg: "examples/...", ours: []string{"retry", "ledger", "ledger/sqlite", "money", "botix", "botix/partner", "botix/botixtest"}},
+	{pkg: "cmd/...", ours: []string{"retry", "ledger", "ledger/sqlite", "money", "botix", "botix/partner", "botix/botixtest"}},
 }
 
 // promises say what somebody who imports one package compiles with it, however
@@ -62,8 +69,14 @@ var promises = []promise{
 		why:   "botixtest is built on it",
 	},
 	{
+		pkg:     "money",
+		outside: []string{decimal},
+		never:   []string{"..."},
+		why:     "an amount is the same for every program, ours or not",
+	},
+	{
 		pkg:   "botix/botixtest",
-		never: []string{"botix", "retry", "internal/rest", "internal/call", "ledger/..."},
+		never: []string{"botix", "botix/partner", "retry", "money", "internal/idemkey", "internal/rest", "internal/call", "internal/answer", "internal/friend", "ledger/..."},
 		why:   "a sandbox that shared code with the client would share its mistakes and could not contradict it",
 	},
 	{
@@ -77,6 +90,12 @@ var promises = []promise{
 		outside: []string{backoff, uuid},
 		never:   []string{"botix/botixtest", "botix/partner", "ledger/sqlite", "ledger/postgres"},
 		why:     "who only calls the API compiles no sandbox and no database driver, and partner credentials stay out of reach",
+	},
+	{
+		pkg:     "botix/partner",
+		outside: []string{backoff, uuid, decimal},
+		never:   []string{"botix/botixtest", "ledger/sqlite", "ledger/postgres"},
+		why:     "who only calls the API compiles no sandbox and no database driver",
 	},
 	{
 		pkg:   "webhookverify",
@@ -96,5 +115,4 @@ var promises = []promise{
 // it a row.
 var announced = []string{
 	"ledger/postgres",
-	"botix/partner",
 }

@@ -51,12 +51,12 @@ func (e *Engine) Draft(op *Operation) *ledger.Draft {
 	return &ledger.Draft{
 		ID: op.ID, Intent: op.Intent, Action: op.Endpoint.Name, Named: op.Named,
 		API: e.API, Origin: e.HTTP.Origin(), Credential: e.Credential,
-		Key:       op.Request.Key,
-		Payload:   ledger.Payload{Method: op.Request.Method, Path: op.Request.Target(), Body: op.Request.Body},
-		Driver:    ledger.DriverCaller,
-		Keeping:   op.Keeping,
+		Key:     op.Request.Key,
+		Payload: ledger.Payload{Method: op.Request.Method, Path: op.Request.Target(), Body: op.Request.Body},
+		Driver:  ledger.DriverCaller,
+		Keeping: op.Keeping, Significance: op.Endpoint.Significance,
 		Retention: max(op.Endpoint.Retention-e.WindowMargin, 0), ReadBack: op.Look != nil,
 		Careful: op.Careful && op.Endpoint.Class != ByNature,
-		Lane:    op.Endpoint.fill(op.Endpoint.Lane, &op.Request), Group: op.Endpoint.fill(op.Endpoint.Group, &op.Request),
+		Lane:    op.fill(op.Endpoint.Lane), Group: op.fill(op.Endpoint.Group),
 	}
 }

@@ -51,7 +51,9 @@ type Endpoint struct {
 	// Keeping is what the ledger keeps where the request holds what must not be
 	// at rest; zero for most.
 	Keeping ledger.Keeping
-	Source  string // where these facts come from
+	// Significance is how requests are compared.
+	Significance ledger.Significance
+	Source       string // where these facts come from
 }
 
 // Route names the endpoint without any value of a request in it, as spans and

@@ -6,15 +6,14 @@ import (
 	"encoding/json"
 	"net/url"
 	"strings"
-
-	"github.com/botix-pro/sdk-go/internal/rest"
 )
 
-// fill puts the values of a request into a template of the endpoint's row, such
+// fill puts the values of an operation into a template of its endpoint's row, such
 // as "tag:{id}:{tag}". A name stands for the placeholder of the path that has it,
 // or else for a text in the body: the same target has the same name, wherever a
-// request says it. What cannot be filled names no target.
-func (e *Endpoint) fill(template string, req *rest.Request) string {
+// request says it. {customer} is that of the intent. What cannot be filled names
+// no target.
+func (op *Operation) fill(template string) string {
 	if template == "" {
 		return ""
 	}
@@ -26,9 +25,12 @@ func (e *Endpoint) fill(template string, req *rest.Request) string {
 			break
 		}
 		name, tail, _ := strings.Cut(after, "}")
-		value := e.inPath(name, req.Path.String())
+		value := op.Endpoint.inPath(name, op.Request.Path.String())
 		if value == "" {
-			value = inBody(name, req.Body)
+			value = inBody(name, op.Request.Body)
+		}
+		if name == "customer" {
+			value = op.Intent.Customer
 		}
 		if value == "" {
 			return ""

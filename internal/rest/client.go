@@ -26,6 +26,8 @@ type Client struct {
 	timeout  time.Duration     // of one exchange; 0: only its context's
 	jar      http.CookieJar    // may be nil
 	maxBytes int64
+	names    Names
+	secret   string      // the API key
 	fixed    http.Header // the headers every request carries
 }
 
@@ -37,7 +39,20 @@ type Config struct {
 	MaxBytes  int64        // the largest body read
 	UserAgent string
 	Bearer    string // goes out as Authorization: Bearer
+	Names     *Names // nil: the usual ones
 }
+
+// Names are the headers that another API may call otherwise.
+type Names struct {
+	Key    string // of a mutation's key: Idempotency-Key
+	Auth   string // of the credential: Authorization
+	Scheme string // before the credential: Bearer; "": nothing
+	// Answer has the headers of answers that have another name, in canonical form:
+	// its name, and the usual one.
+	Answer map[string]string
+}
+
+var usual = Names{Key: "Idempotency-Key", Auth: "Authorization", Scheme: "Bearer"}
 
 // New returns a Client. Of a given *http.Client it takes the transport, the
 // time-out and the cookies, and leaves out Do, which exists to follow redirects
@@ -52,6 +67,10 @@ func New(cfg Config) *Client {
 	if shared == nil {
 		shared = http.DefaultTransport
 	}
+	names := usual
+	if cfg.Names != nil {
+		names = *cfg.Names
+	}
 	return &Client{
 		owns:     cfg.HTTP == nil,
 		base:     cfg.Base,
@@ -60,10 +79,12 @@ func New(cfg Config) *Client {
 		timeout:  given.Timeout,
 		jar:      given.Jar,
 		maxBytes: cfg.MaxBytes,
+		names:    names,
+		secret:   cfg.Bearer,
 		fixed: http.Header{
-			"Accept":        mediaJSON,
-			"Authorization": {"Bearer " + cfg.Bearer},
-			"User-Agent":    {cfg.UserAgent},
+			"Accept":     mediaJSON,
+			names.Auth:   {strings.TrimPrefix(names.Scheme+" "+cfg.Bearer, " ")},
+			"User-Agent": {cfg.UserAgent},
 		},
 	}
 }
@@ -207,7 +228,7 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 		return a, refused
 	}
 	if err == nil {
-		a.Status, a.Header = resp.StatusCode, resp.Header
+		a.Status, a.Header = resp.StatusCode, c.names.translate(resp.Header)
 		a.RequestID = requestID(resp.Header)
 		a.Replayed = replayed(resp.Header)
 		a.Body, err = c.read(resp)
@@ -226,7 +247,7 @@ func (c *Client) scrub(err error, r Request) error {
 		return nil
 	}
 	text := err.Error()
-	for _, private := range []string{c.fixed["Authorization"][0], strings.TrimPrefix(c.fixed["Authorization"][0], "Bearer "), r.Target(), r.Query, r.Key} {
+	for _, private := range []string{c.fixed[c.names.Auth][0], c.secret, r.Target(), r.Query, r.Key} {
 		if private != "" {
 			text = strings.ReplaceAll(text, private, "…")
 		}
@@ -306,7 +327,7 @@ func (c *Client) request(ctx context.Context, r Request) *http.Request {
 		Header: header,
 	}).WithContext(ctx)
 	if r.Key != "" {
-		header["Idempotency-Key"] = []string{r.Key}
+		header[c.names.Key] = []string{r.Key}
 	}
 	if r.Body != nil {
 		header["Content-Type"] = mediaJSON
@@ -370,6 +391,16 @@ func (c *Client) read(resp *http.Response) (body []byte, err error) {
 			body = slices.Grow(body, bytes.MinRead)
 		}
 	}
+}
+
+// translate gives headers of an answer their usual names.
+func (n Names) translate(h http.Header) http.Header {
+	for theirs, ours := range n.Answer {
+		if values, there := h[theirs]; there {
+			h[ours] = values
+		}
+	}
+	return h
 }
 
 // requestID reads the two names the platform's parts use for it.

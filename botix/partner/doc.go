@@ -1,0 +1,81 @@
+// Package partner is a client of the Partner API: the layer for resellers, who make
+// groups for their customers, give them keys, limit what they spend and credit their
+// wallets.
+//
+//	client, err := partner.New(os.Getenv("BOTIX_PARTNER_KEY"), partner.WithLedger(led))
+//	keys, err := partner.NewKeyBuilder(led.Namespace())
+//
+//	key, err := keys.CreateGroup("cust_42", "v1")
+//	group, err := client.Groups.Create(ctx, partner.CreateGroup{Name: "Кофейня", ExternalID: "cust_42"},
+//		botix.WithIdempotencyKey(key))
+//
+//	key, err = keys.CreateKey("cust_42", group.ID, "bot", "v1")
+//	created, err := client.Keys.Create(ctx, group.ID, partner.CreateKey{Function: "bot"}, botix.WithIdempotencyKey(key))
+//	store(created.Secret.Reveal()) // it is shown this once
+//
+//	key, err = keys.TopUp("cust_42", payment.EventID, payment.EntryID)
+//	credit, err := client.TopUps.Create(ctx, group.ID,
+//		partner.CreateTopUp{Amount: money.MustParse("50.00"), Reference: payment.EventID}, botix.WithIdempotencyKey(key))
+//
+// It works as package botix does, whose options, call options, errors and hooks it
+// has: every change carries an Idempotency-Key over all its attempts, which send the
+// same bytes; with a ledger it is written down before it is sent. A partner key is
+// another kind of key, with wider rights: [New] refuses that of a project, and a
+// client has one key for ever.
+//
+// # Keys
+//
+// The Partner API requires an Idempotency-Key on POST, PATCH and DELETE, remembers it
+// for seven days, answers a repeat with the stored answer, and another request under
+// it with a conflict. Without a key of its own a call gets a new UUID, which covers
+// the call's own retries. A key that a [KeyBuilder] makes of what the business wants
+// covers the program's as well: a worker that starts again, a payment event that is
+// delivered twice, a double click.
+//
+// # Money
+//
+// Amounts are [money.Amount]: the text they came in and the exact decimal of it, sent
+// and read as JSON strings. They are compared with Equal and Cmp, exactly; an answer
+// with a JSON number in place of an amount is refused. What an answer does not tell is
+// an unset amount, which is not 0.
+//
+// # Tenancy
+//
+// Every call names its group or project, or says WholeAccount. An answer about
+// another one is a *[TenantError], and is handed to nobody. Where a route does not
+// name the group, as those of single keys, a change reads the key first.
+//
+// # Errors
+//
+// Arguments that cannot be right are a *[botix.InputError] before anything is sent.
+// Every other failure of a call is a *[botix.Error]; its Next says what is safe now.
+//
+//	errors.Is(err, …)                  what happened                        what to do
+//	partner.ErrPartnerKeyRequired      nothing: the key is a project's      give New a partner key
+//	partner.ErrInsufficientBalance     nothing                              raise the balance, same call, same key
+//	partner.ErrTopUpBelowMinimum       nothing                              a larger one, under a new key
+//	partner.ErrAlreadyExists           nothing now                          look it up by its external id
+//	partner.ErrGroupNotReady           nothing                              wait, then under a new key
+//	partner.ErrGroupHasLiveKeys        nothing                              revoke them, then under a new key
+//	partner.ErrKeyNotLive              nothing                              create another key
+//	partner.ErrSecretLost              the key exists, its secret is gone   revoke it and create another
+//	partner.ErrOtherTenant             nothing                              find out whose id it is
+//	botix.ErrNotFound                  nothing                              the id is wrong, or another partner's
+//	botix.ErrIdempotencyKeyReused      nothing now: another payload         find out which is meant
+//	botix.ErrRateLimited               nothing                              after RetryAt
+//	ledger.ErrResultNotKept            it was done before                   the secret was shown then
+//
+// and, before doing anything again, [retry.OutcomeOf]: when it is Unknown the change
+// may have been made, and is repeated under the same key, never under a new one.
+//
+// # Contract
+//
+// The platform shows the routes of the Partner API to partners only. Those here are
+// this package's own, and so are the names of headers and fields: a [Contract] holds
+// them all, and a server that calls things otherwise gets another one.
+//
+// # Testing
+//
+// Package botix/botixtest serves the Partner API too, with state, money that moves,
+// limits and scripted faults.
+package partner

@@ -1,0 +1,221 @@
+package partner_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// No amount ever passes through binary floating point: nothing in the code that
+// handles money has such a type, and none of its types leads to one.
+func TestNoFloatNearMoney(t *testing.T) {
+	t.Parallel()
+	for path, dir := range map[string]string{
+		"github.com/botix-pro/sdk-go/money":         "../../money",
+		"github.com/botix-pro/sdk-go/botix/partner": ".",
+	} {
+		fset := token.NewFileSet()
+		files := parseDir(t, fset, dir)
+		pkg, info, err := typeCheck(fset, path, files, importer.ForCompiler(fset, "gc", exportData(t, dir)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, leak := range append(expressions(fset, info), reachable(pkg)...) {
+			t.Errorf("%s: %s", path, leak)
+		}
+		if len(info.Types) < 100 {
+			t.Errorf("%s: only %d expressions were looked at", path, len(info.Types))
+		}
+	}
+}
+
+// The look above finds each of these.
+func TestFloatsAreFound(t *testing.T) {
+	t.Parallel()
+	for name, source := range map[string]string{
+		"a field":               `type Price struct { Amount float64 }`,
+		"a field deep inside":   `type Price struct { inner []map[string]*struct{ f [2]float32 } }`,
+		"a named type":          `type Amount float64`,
+		"a result":              `type Price struct{}; func (Price) Value() float64 { return 0 }`,
+		"a parameter":           `type Price struct{}; func (*Price) Set(f float32) {}`,
+		"a function":            `func Parse(text string) (f float64, err error) { return }`,
+		"a type argument":       `type Opt[T any] struct { v T }; type Price struct { Amount Opt[float64] }`,
+		"a conversion":          `func Cents(n int) int { return int(float64(n) * 100) }`,
+		"a constant":            `func Tax(n int) int { const rate = 1.5; return n * int(2 * rate) }`,
+		"a complex number":      `func half(n int) int { return int(real(complex(1, 0))) * n }`,
+		"a variable of a func":  `func F() { var g func(float64); _ = g }`,
+		"an interface's method": `type Pricer interface { Price() float64 }`,
+	} {
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, "planted.go", "package planted\n"+source, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pkg, info, err := typeCheck(fset, "planted", []*ast.File{file}, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if leaks := append(expressions(fset, info), reachable(pkg)...); len(leaks) == 0 {
+			t.Errorf("%s is not found", name)
+		}
+	}
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, "clean.go", `package clean
+		type Amount struct { text string }
+		type Price struct { Amount Amount; next *Price }
+		func (p Price) Cents() (int64, error) { const hundred = 100; return int64(len(p.Amount.text)) * hundred, nil }`, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkg, info, err := typeCheck(fset, "clean", []*ast.File{file}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if leaks := append(expressions(fset, info), reachable(pkg)...); len(leaks) > 0 {
+		t.Errorf("clean code leaks: %v", leaks)
+	}
+}
+
+func typeCheck(fset *token.FileSet, path string, files []*ast.File, imports types.Importer) (*types.Package, *types.Info, error) {
+	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
+	config := types.Config{Importer: imports}
+	pkg, err := config.Check(path, fset, files, info)
+	return pkg, info, err
+}
+
+// expressions are those of a floating-point type, in all of the code.
+func expressions(fset *token.FileSet, info *types.Info) (leaks []string) {
+	for expr, tv := range info.Types {
+		if tv.Type != nil && float(tv.Type) {
+			leaks = append(leaks, fmt.Sprintf("%s: an expression of type %s", fset.Position(expr.Pos()), tv.Type))
+		}
+	}
+	slices.Sort(leaks)
+	return leaks
+}
+
+func float(t types.Type) bool {
+	b, ok := t.Underlying().(*types.Basic)
+	return ok && b.Info()&(types.IsFloat|types.IsComplex) != 0
+}
+
+// reachable are the floats that the exported names of a package lead to.
+func reachable(pkg *types.Package) []string {
+	w := &walker{seen: map[types.Type]bool{}, home: pkg}
+	for _, name := range pkg.Scope().Names() {
+		object := pkg.Scope().Lookup(name)
+		if !object.Exported() || machinery[name] || strings.HasSuffix(name, "Service") {
+			continue
+		}
+		w.walk(object.Type(), name)
+	}
+	return w.leaks
+}
+
+// machinery is what carries calls and no amounts: its pauses are random.
+var machinery = map[string]bool{"Client": true, "New": true, "Option": true, "CallOption": true,
+	"WithLedger": true, "WithoutLedger": true, "WithBaseURL": true, "WithContract": true}
+
+type walker struct {
+	seen  map[types.Type]bool
+	home  *types.Package
+	leaks []string
+}
+
+func (w *walker) walk(t types.Type, at string) {
+	if w.seen[t] {
+		return
+	}
+	w.seen[t] = true
+	if float(t) {
+		w.leaks = append(w.leaks, at+" is a "+t.String())
+		return
+	}
+	if named, ok := t.(*types.Named); ok {
+		for arg := range named.TypeArgs().Types() {
+			w.walk(arg, at+"[…]")
+		}
+		if named.Obj().Pkg() == w.home { // what others offer beside is not ours: decimals have a Float64
+			for method := range named.Methods() {
+				if method.Exported() {
+					w.walk(method.Type(), at+"."+method.Name())
+				}
+			}
+		}
+	}
+	switch t := types.Unalias(t).Underlying().(type) {
+	case *types.Struct:
+		for field := range t.Fields() {
+			w.walk(field.Type(), at+"."+field.Name())
+		}
+	case *types.Signature:
+		for v := range t.Params().Variables() {
+			w.walk(v.Type(), at+"(…)")
+		}
+		for v := range t.Results().Variables() {
+			w.walk(v.Type(), at+"() result")
+		}
+	case *types.Interface:
+		for method := range t.Methods() {
+			w.walk(method.Type(), at+"."+method.Name())
+		}
+	case *types.Map:
+		w.walk(t.Key(), at+" key")
+		w.walk(t.Elem(), at+" element")
+	case interface{ Elem() types.Type }: // pointers, slices, arrays, channels
+		w.walk(t.Elem(), at+" element")
+	}
+}
+
+func parseDir(t *testing.T, fset *token.FileSet, dir string) (files []*ast.File) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(fset, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	return files
+}
+
+// exportData finds what the compiler wrote of the packages that dir imports.
+func exportData(t *testing.T, dir string) importer.Lookup {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-export", "-json=ImportPath,Export", ".")
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %v", cmd, err)
+	}
+	exports := map[string]string{}
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p struct{ ImportPath, Export string }
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		exports[p.ImportPath] = p.Export
+	}
+	return func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }
+}
