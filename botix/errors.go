@@ -108,12 +108,33 @@ func newError(f *call.Failure, advice map[string]string) *Error {
 			}
 		}
 	}
+	e.recall(f.Reason)
 	if w, ok := errors.AsType[*retry.WaitError](f.Reason); ok {
 		e.RetryAt = w.Until
 	} else if wait, ok := retry.After(a.Header, a.Received); ok {
 		e.RetryAt = a.Received.Add(wait)
 	}
 	return e
+}
+
+// recall takes from a refusal of the ledger's the operation that it is about, and
+// what the platform once said of that.
+func (e *Error) recall(refusal error) {
+	if s, ok := errors.AsType[*ledger.StandingError](refusal); ok {
+		e.OperationID = s.OperationID
+		if e.Code == "" {
+			e.Code = Code(s.ErrorCode)
+		}
+	}
+	if g, ok := errors.AsType[*ledger.GuardError](refusal); ok {
+		e.OperationID = g.OperationID
+	}
+	if m, ok := errors.AsType[*ledger.MismatchError](refusal); ok {
+		e.OperationID = m.OperationID
+	}
+	if s, ok := errors.AsType[*ledger.SealError](refusal); ok {
+		e.OperationID = s.OperationID
+	}
 }
 
 // Error says what failed, what is known, and where. It holds no credential, and

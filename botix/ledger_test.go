@@ -223,3 +223,79 @@ func TestACallDoesNotOvertakeItself(t *testing.T) {
 		}
 	})
 }
+
+// A repeat of what the platform refused for good is told so in the same words,
+// and of which operation.
+func TestARepeatOfARejection(t *testing.T) {
+	withLedger(t, botixtest.Config{}, nil, func(s *sandbox, led *ledger.Ledger) {
+		silent := botix.ContactID(s.srv.AddContact(botixtest.Contact{FirstName: "Анна"})) // has never written
+		send := botix.SendMessage{ContactID: silent, Content: "x"}
+		var first, again *botix.Error
+		_, err := s.client.Messages.Send(s.Context(), send, botix.WithIntent(intent))
+		if !errors.As(err, &first) || !errors.Is(err, botix.ErrNoChannelAvailable) {
+			s.Fatal(err)
+		}
+		_, err = s.client.Messages.Send(s.Context(), send, botix.WithIntent(intent))
+		if !errors.As(err, &again) || !errors.Is(err, botix.ErrNoChannelAvailable) || again.Next() != first.Next() || again.OperationID != first.OperationID {
+			s.Errorf("the repeat: %v (%s), the first %v (%s)", err, again.Next(), first, first.Next())
+		}
+		if n := len(s.srv.Journal().Calls("messagesSend")); n != 1 || retry.OutcomeOf(err) != retry.Rejected {
+			s.Errorf("%d requests, outcome %v", n, retry.OutcomeOf(err))
+		}
+	})
+}
+
+// What somebody gave up may have been done: a repeat must not say otherwise.
+func TestARepeatOfWhatWasGivenUp(t *testing.T) {
+	withLedger(t, botixtest.Config{}, nil, func(s *sandbox, led *ledger.Ledger) {
+		s.srv.Script(botixtest.On("webhooksCreate").Do(botixtest.CutAfter()))
+		hook := botix.CreateWebhook{URL: "https://hook.test/", Events: []botix.WebhookEvent{botix.EventChatClosed}}
+		var e *botix.Error
+		if _, err := s.client.Webhooks.Create(s.Context(), hook, botix.WithIntent(intent)); !errors.As(err, &e) {
+			s.Fatal(err)
+		}
+		if _, err := led.Abandon(s.Context(), e.OperationID, "ivan", "nobody needs it"); err != nil {
+			s.Fatal(err)
+		}
+		_, err := s.client.Webhooks.Create(s.Context(), hook, botix.WithIntent(intent))
+		if retry.OutcomeOf(err) != retry.Unknown || len(s.srv.Journal().Calls("webhooksCreate")) != 1 {
+			s.Errorf("the repeat: %v", err)
+		}
+	})
+}
+
+// Programs that share a file do not see or end each other's operations.
+func TestNamespacesAreApart(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ops.db")
+	inBubble(t, botixtest.Config{}, nil, func(s *sandbox) {
+		led, err := sqlite.Open(s.Context(), file, ledger.Namespace("one"))
+		if err != nil {
+			s.Fatal(err)
+		}
+		defer led.Close()
+		other, err := sqlite.Open(s.Context(), file, ledger.Namespace("other"))
+		if err != nil {
+			s.Fatal(err)
+		}
+		defer other.Close()
+		s.client = s.recording(led)
+		s.srv.Script(botixtest.On("messagesSend").Do(botixtest.Refusal("INSUFFICIENT_SCOPE")))
+		var info botix.Info
+		send := botix.SendMessage{ContactID: s.contact("Анна"), Content: "x"}
+		if _, err := s.client.Messages.Send(s.Context(), send, botix.WithInfo(&info)); !errors.Is(err, botix.ErrInsufficientScope) {
+			s.Fatal(err)
+		}
+		_, read := other.Operation(s.Context(), info.OperationID)
+		_, told := other.Story(s.Context(), info.OperationID)
+		_, ended := other.Abandon(s.Context(), info.OperationID, "ivan", "by mistake")
+		_, resumed := other.Resume(s.Context(), info.OperationID)
+		for what, err := range map[string]error{"Operation": read, "Story": told, "Abandon": ended, "Resume": resumed} {
+			if !errors.Is(err, ledger.ErrNotFound) {
+				s.Errorf("%s across namespaces: %v", what, err)
+			}
+		}
+		if _, err := led.Operation(s.Context(), info.OperationID); err != nil {
+			s.Error(err)
+		}
+	})
+}

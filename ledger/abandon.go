@@ -39,7 +39,7 @@ func (l *Ledger) Abandon(ctx context.Context, id, who, why string) (*Operation, 
 	}
 	var row store.Operation
 	err := l.store.Write(ctx, func(tx store.Tx) error {
-		was, err := tx.Operation(ctx, id)
+		was, err := l.own(ctx, tx, id)
 		if err != nil {
 			return err
 		}

@@ -72,7 +72,7 @@ var advices = []struct {
 		return c.Status == StatusPending && !c.PossiblySent && c.driver == DriverWorker
 	}, Advice{
 		"Nothing was sent. A worker sends it when it is due.",
-		[]string{"wait, and see that a worker with its API key runs", "cancel it"},
+		[]string{"wait, and see that a worker with its API key runs", "give it up by Ledger.Abandon"},
 		nil,
 	}},
 	{func(c circumstances) bool { return c.Status == StatusPending && !c.PossiblySent }, Advice{

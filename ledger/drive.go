@@ -256,7 +256,7 @@ func (d *Drive) compare(body []byte) error {
 // Standing is the error that says how the operation stands.
 func (d *Drive) Standing() error {
 	return &StandingError{
-		OperationID: d.op.ID, Status: Status(d.op.Status), Next: NextStep(d.op.NextStep),
+		OperationID: d.op.ID, Status: Status(d.op.Status), Next: NextStep(d.op.NextStep), PossiblySent: d.op.PossiblySent,
 		NotBefore: moment(d.op.NotBefore), ErrorCode: d.op.ErrorCode, ErrorMessage: d.op.ErrorMessage,
 	}
 }

@@ -157,10 +157,7 @@ func (e *eraser) erase(ctx context.Context, ids []string, report *Erasure) error
 
 func (e *eraser) one(ctx context.Context, tx store.Tx, id string, part *Erasure) error {
 	l := e.ledger
-	row, err := tx.Operation(ctx, id)
-	if err == nil && row.Intent.Namespace != l.namespace {
-		err = ErrNotFound
-	}
+	row, err := l.own(ctx, tx, id)
 	if err != nil {
 		return err
 	}

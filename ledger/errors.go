@@ -93,6 +93,7 @@ type StandingError struct {
 	OperationID  string
 	Status       Status
 	Next         NextStep
+	PossiblySent bool      // it may have had its effect, also if it was given up
 	NotBefore    time.Time // when it may be driven again; zero when that is not a matter of time
 	ErrorCode    string    // of its last attempt
 	ErrorMessage string
@@ -109,10 +110,10 @@ func (e *StandingError) Error() string {
 	return text
 }
 
-// Outcome is [retry.Unknown] while the operation may have had its effect, and
-// [retry.Rejected] when it ended without one.
+// Outcome is [retry.Unknown] while the operation may have had its effect, also when
+// it was given up, and [retry.Rejected] when it ended without one.
 func (e *StandingError) Outcome() retry.Outcome {
-	if e.Status == StatusReconciling {
+	if e.PossiblySent || e.Status == StatusReconciling {
 		return retry.Unknown
 	}
 	return retry.Rejected

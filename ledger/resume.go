@@ -173,7 +173,7 @@ func (l *Ledger) Operation(ctx context.Context, id string) (*Operation, error) {
 
 func (l *Ledger) row(ctx context.Context, id string) (row *store.Operation, attempts []store.Attempt, err error) {
 	err = l.store.Read(ctx, func(tx store.Tx) error {
-		if row, err = tx.Operation(ctx, id); err != nil {
+		if row, err = l.own(ctx, tx, id); err != nil {
 			return err
 		}
 		attempts, err = tx.Attempts(ctx, id)
@@ -186,4 +186,14 @@ func (l *Ledger) row(ctx context.Context, id string) (row *store.Operation, atte
 		return nil, nil, &UnreadableError{err}
 	}
 	return row, attempts, nil
+}
+
+// own reads an operation of the ledger's namespace. Those of other programs in
+// the same database are not there.
+func (l *Ledger) own(ctx context.Context, tx store.Tx, id string) (*store.Operation, error) {
+	row, err := tx.Operation(ctx, id)
+	if err == nil && row.Intent.Namespace != l.namespace {
+		return nil, store.ErrNotFound
+	}
+	return row, err
 }

@@ -34,7 +34,7 @@ type StoryEvent struct {
 func (l *Ledger) Story(ctx context.Context, id string) (*Story, error) {
 	var s *Story
 	err := l.store.Read(ctx, func(tx store.Tx) error {
-		row, err := tx.Operation(ctx, id)
+		row, err := l.own(ctx, tx, id)
 		if err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (s *Story) String() string { return s.text(s.Operation.Intent.Customer) }
 // Redacted is String without the customer, for people outside.
 func (s *Story) Redacted() string { return s.text("(customer)") }
 
-const storyTime = "2006-01-02 15:04:05.000"
+const storyTime = "2006-01-02 15:04:05.000Z"
 
 func (s *Story) text(customer string) string {
 	var b strings.Builder
@@ -163,12 +163,17 @@ func (s *Story) text(customer string) string {
 	return b.String()
 }
 
-// key may have been made from the customer.
+// key is the idempotency key as it may be shown beside a customer's name: one that
+// was made from the intent has the customer in it, and one of the caller's own may.
 func (s *Story) key(customer string) string {
-	if customer == s.Operation.Intent.Customer {
-		return s.Operation.Key
+	op := s.Operation
+	switch {
+	case customer == op.Intent.Customer || op.Intent == (Intent{}):
+		return op.Key
+	case op.Key == IdempotencyKey(op.Namespace, op.Intent):
+		return strings.Join([]string{op.Namespace, op.Intent.Action, customer, op.Intent.Version}, ":")
 	}
-	return strings.ReplaceAll(s.Operation.Key, escapePart(s.Operation.Intent.Customer), customer)
+	return "(the caller's own)"
 }
 
 // details are what the advice refers to.

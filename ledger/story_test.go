@@ -194,7 +194,15 @@ func TestARedactedStory(t *testing.T) {
 	if !strings.Contains(s.String(), "cust_42") {
 		t.Error("the story does not name the customer")
 	}
-	if text := s.Redacted(); strings.Contains(text, "cust_42") || !strings.Contains(text, "order-1024") {
+	if text := s.Redacted(); strings.Contains(text, "cust_42") || !strings.Contains(text, "shop:order-confirmed:(customer):order-1024") {
 		t.Errorf("redacted:\n%s", text)
+	}
+	s.Operation.Key = "cust_42/own"
+	if text := s.Redacted(); strings.Contains(text, "cust_42") {
+		t.Errorf("redacted, with a key of the caller's:\n%s", text)
+	}
+	s.Operation.Intent, s.Operation.Key = Intent{}, "0197-4b1c"
+	if text := s.Redacted(); !strings.Contains(text, "0197-4b1c") {
+		t.Errorf("redacted, without an intent:\n%s", text)
 	}
 }
