@@ -63,6 +63,8 @@
 //	botix.ErrNotFound                  nothing                              the id is wrong, or another partner's
 //	botix.ErrIdempotencyKeyReused      nothing now: another payload         find out which is meant
 //	botix.ErrRateLimited               nothing                              after RetryAt
+//	ledger.ErrBlocked                  nothing: another one is unknown      settle that one first
+//	ledger.ErrSuperseded               nothing: a newer one was sent        nothing
 //	ledger.ErrResultNotKept            it was done before                   the secret was shown then
 //
 // and, before doing anything again, [retry.OutcomeOf]: when it is Unknown the change
