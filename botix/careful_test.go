@@ -1,7 +1,9 @@
 package botix_test
 
 import (
+	"context"
 	"errors"
+	"net/http"
 	"testing"
 	"time"
 
@@ -124,7 +126,7 @@ func TestTheWindowByClocksThatJump(t *testing.T) {
 		{"all well, too late", botixtest.CutAfter(), 24 * time.Hour, 0, false},
 		{"host set back, no answer had told the server's time", botixtest.CutAfter(), 2 * time.Hour, -3 * time.Hour, false},
 		{"host set back and too late, server known", botixtest.CutBody(3), 24 * time.Hour, -23 * time.Hour, false},
-		{"host set forward, server known", botixtest.CutBody(3), time.Hour, 30 * time.Hour, true},
+		{"host set forward, server known: the clocks disagree", botixtest.CutBody(3), time.Hour, 30 * time.Hour, false},
 		{"host set forward, server not known then", botixtest.CutAfter(), time.Hour, 30 * time.Hour, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -148,4 +150,75 @@ func TestTheWindowByClocksThatJump(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A call without an intent that another takes over, or that is resumed while it
+// lives, ends with what came of it, and does not run in circles.
+func TestACallWithoutAnIntentIsResumed(t *testing.T) {
+	withLedger(t, botixtest.Config{}, nil, func(s *sandbox, led *ledger.Ledger) {
+		id := s.contact("Анна")
+		s.srv.Script(botixtest.On("messagesSend").Nth(1).Do(botixtest.RateLimited("2")))
+		var operation string
+		s.client = s.recording(led, botix.WithHooks(botix.Hooks{CallStart: func(ctx context.Context, c botix.CallStart) context.Context {
+			operation = c.OperationID
+			return ctx
+		}}))
+		ended := make(chan error, 1)
+		go func() {
+			_, err := s.client.Messages.Send(s.Context(), botix.SendMessage{ContactID: id, Content: "x"})
+			ended <- err
+		}()
+		time.Sleep(500 * time.Millisecond)
+		op, err := led.Resume(s.Context(), operation)
+		if first := <-ended; first != nil || err != nil || op.Status != ledger.StatusSucceeded {
+			s.Errorf("the call: %v; the resume: %v, %v", first, op, err)
+		}
+		if n := len(s.srv.Journal().MessagesTo(int64(id))); n != 1 {
+			s.Errorf("%d messages", n)
+		}
+	})
+}
+
+// What a careful call left open stays careful for whoever goes on with it.
+func TestCarefulStaysCareful(t *testing.T) {
+	cfg := botixtest.Config{Lag: 30 * time.Second, Retention: time.Nanosecond} // of keys
+	opts := []botix.Option{botix.WithRetry(retry.Policy{MaxAttempts: 1})}
+	withLedger(t, cfg, opts, func(s *sandbox, led *ledger.Ledger) {
+		id := s.contact("Анна")
+		s.srv.Script(botixtest.On("messagesSend").Nth(1).Do(botixtest.Status(502).AfterWork()),
+			botixtest.On("messagesList").Nth(1).Do(botixtest.Status(500)))
+		var info botix.Info
+		_, err := s.client.Messages.Send(s.Context(), botix.SendMessage{ContactID: id, Content: "x"}, botix.Carefully(), botix.WithInfo(&info))
+		if retry.OutcomeOf(err) != retry.Unknown {
+			s.Fatal(err)
+		}
+		op, err := led.Resume(s.Context(), info.OperationID)
+		if n := len(s.srv.Journal().MessagesTo(int64(id))); n != 1 || err != nil || op.Status != ledger.StatusSucceeded {
+			s.Errorf("%d messages, %v, %v", n, op, err)
+		}
+	})
+}
+
+// An old answer does not make the key's window younger.
+func TestAStaleDateOpensNoWindow(t *testing.T) {
+	withLedger(t, botixtest.Config{}, []botix.Option{botix.WithRetry(retry.Policy{MaxAttempts: 1})}, func(s *sandbox, _ *ledger.Ledger) {
+		id := s.contact("Анна")
+		s.srv.Script(botixtest.On("messagesSend").Nth(1).Do(botixtest.EmptyBody()))
+		send := botix.SendMessage{ContactID: id, Content: "x"}
+		if _, err := s.client.Messages.Send(s.Context(), send, botix.WithIntent(intent)); retry.OutcomeOf(err) != retry.Unknown {
+			s.Fatal(err)
+		}
+		stale := time.Now().Add(5 * time.Minute).UTC().Format(http.TimeFormat)
+		time.Sleep(25 * time.Hour)
+		for _, age := range []string{"89700", "0"} { // as a cache says it, and as one that does not
+			s.srv.Script(botixtest.On("contactsList").Do(botixtest.Unharmed().With("Date", stale).With("Age", age)))
+			if _, err := s.client.Contacts.List(s.Context(), botix.ListContacts{}); err != nil {
+				s.Fatal(err)
+			}
+			_, err := s.client.Messages.Send(s.Context(), send, botix.WithIntent(intent))
+			if n := len(s.srv.Journal().Calls("messagesSend")); n != 1 || retry.OutcomeOf(err) != retry.Unknown {
+				s.Errorf("%d sends, %v", n, err)
+			}
+		}
+	})
 }

@@ -46,7 +46,7 @@ func (e executor) Carry(ctx context.Context, d *ledger.Drive) error {
 	op.ID, op.Intent = stored.ID, stored.Intent
 	op.Request.Method = stored.Method
 	op.Request.Fresh = op.Endpoint.Class == call.Neither
-	op.Careful, op.Keeping = c.careful, c.keeping.of(op.Endpoint, ledger.Keeping{})
+	op.Careful, op.Keeping = c.careful || stored.Next == ledger.NextLook, c.keeping.of(op.Endpoint, ledger.Keeping{})
 	if d.ByWorker() {
 		op.Priority = retry.Batch // somebody waits for the other calls
 		ctx = context.WithValue(ctx, byWorker{}, true)

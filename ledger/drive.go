@@ -18,6 +18,8 @@ type Draft struct {
 	Action string // what a call without an intent is recorded as
 	// Named: Key was chosen by the caller, and so is an intent of its own.
 	Named bool
+	// Begun: the call has begun an attempt under this ID before.
+	Begun bool
 
 	API, Origin, Credential string
 	Key                     string // "": made from the intent
@@ -86,12 +88,12 @@ func (l *Ledger) Open(ctx context.Context, draft *Draft) (*Drive, error) {
 	if err := d.prepare(); err != nil {
 		return nil, err
 	}
-	if draft.Intent == (Intent{}) && !draft.Named { // nobody else can have it
-		d.isNew = true
-		return d, nil
-	}
 	if err := d.enter(ctx); err != nil {
 		return nil, err
+	}
+	if draft.Intent == (Intent{}) && !draft.Named && !draft.Begun { // nobody else can have it yet
+		d.isNew = true
+		return d, nil
 	}
 	if err := d.find(ctx); err != nil {
 		d.Close()

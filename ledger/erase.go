@@ -65,7 +65,7 @@ func (l *Ledger) Erase(ctx context.Context, customer, who, why string) (*Erasure
 		return nil, fmt.Errorf("%w: %q stands for no customer", ErrIntent, noCustomer)
 	}
 	e := eraser{ledger: l, who: who, why: why}
-	if err := e.check(); err != nil {
+	if err := errors.Join(l.outsideTx(ctx), e.check()); err != nil {
 		return nil, err
 	}
 	report := new(Erasure)
@@ -101,7 +101,7 @@ func (l *Ledger) Erase(ctx context.Context, customer, who, why string) (*Erasure
 // While the operation is being driven it is [ErrInProgress], and nothing changes.
 func (l *Ledger) EraseOperation(ctx context.Context, id, who, why string) error {
 	e := eraser{ledger: l, who: who, why: why, insist: true}
-	if err := e.check(); err != nil {
+	if err := errors.Join(l.outsideTx(ctx), e.check()); err != nil {
 		return err
 	}
 	report := new(Erasure)
@@ -225,7 +225,12 @@ func (e *eraser) drivenUntil(ctx context.Context, tx store.Tx, row *store.Operat
 // such as every night.
 //
 // A *[UnavailableError] says that others left no moment for it: try again.
-func (l *Ledger) Scrub(ctx context.Context) error { return l.store.Scrub(ctx) }
+func (l *Ledger) Scrub(ctx context.Context) error {
+	if err := l.outsideTx(ctx); err != nil {
+		return err
+	}
+	return l.store.Scrub(ctx)
+}
 
 // scrub removes what was blanked from the database's files.
 func (e *eraser) scrub(ctx context.Context) error {

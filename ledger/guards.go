@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/botix-pro/sdk-go/ledger/internal/store"
@@ -71,9 +72,14 @@ func (d *Drive) barrier(ctx context.Context, tx store.Tx, row *store.Operation) 
 		}
 	}
 	if row.Lane != "" && !d.isNew { // what is new is the newest
-		overtaken, err := overtaken(ctx, tx, row)
-		if err != nil || overtaken {
-			return &barrier{cause: CauseSuperseded}, err
+		lanes := []string{row.Lane}
+		if d.draft.Credential != row.Credential { // another key takes over, whose lane has another name
+			lanes = append(lanes, strings.Replace(row.Lane, row.Credential, d.draft.Credential, 1))
+		}
+		for _, lane := range lanes {
+			if late, err := overtaken(ctx, tx, row, lane); err != nil || late {
+				return &barrier{cause: CauseSuperseded}, err
+			}
 		}
 	}
 	if row.Group != "" && !row.PossiblySent { // its own repeats are no conflict
@@ -88,9 +94,9 @@ func (d *Drive) barrier(ctx context.Context, tx store.Tx, row *store.Operation) 
 	return nil, nil
 }
 
-// overtaken reports whether a newer operation of the lane was sent.
-func overtaken(ctx context.Context, tx store.Tx, row *store.Operation) (bool, error) {
-	last, err := tx.LastSent(ctx, row.Lane)
+// overtaken reports whether a newer operation of a lane was sent.
+func overtaken(ctx context.Context, tx store.Tx, row *store.Operation, lane string) (bool, error) {
+	last, err := tx.LastSent(ctx, lane)
 	if errors.Is(err, store.ErrNotFound) || err == nil && last.ID == row.ID {
 		return false, nil
 	}

@@ -57,6 +57,9 @@ func (h *Handling) Record(d Draft) error {
 	if d.Intent == (Intent{}) || d.ID == "" {
 		return fmt.Errorf("%w: an operation that is recorded for an event needs an id and an intent", ErrIntent)
 	}
+	if h.lent {
+		return errors.New("ledger: Record after CompleteTx: the event was marked as handled without it")
+	}
 	drive, err := h.inbox.ledger.wish(d)
 	if err != nil {
 		return err

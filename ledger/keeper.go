@@ -42,14 +42,20 @@ func (k *keeper) hold(d *Drive) {
 func (k *keeper) drop(d *Drive) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	delete(k.held, d.op.ID)
+	if k.held[d.op.ID].token <= d.op.Lease.Token { // a greater one is another drive's
+		delete(k.held, d.op.ID)
+	}
 }
 
 // until is when the lease of a drive ends; 0 when it is lost.
 func (k *keeper) until(d *Drive) int64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.held[d.op.ID].until
+	held := k.held[d.op.ID]
+	if held.token != d.op.Lease.Token { // it is another drive's by now
+		return 0
+	}
+	return held.until
 }
 
 func (k *keeper) every() time.Duration { return k.ledger.lease / 3 }

@@ -138,11 +138,11 @@ func (d *Drive) Body(ctx context.Context, s Significance) ([]byte, error) {
 func (d *Drive) Accept(ctx context.Context, as *Draft) error {
 	d.draft.Retention, d.draft.Significance = as.Retention, as.Significance
 	d.draft.ReadBack, d.draft.Careful = as.ReadBack, as.Careful
-	d.keeping = as.Keeping.Or(d.ledger.keeping)
 	body, err := d.Body(ctx, as.Significance)
 	if err != nil {
 		return err
 	}
+	d.keeping = d.asPrivate(as.Keeping.Or(d.ledger.keeping), body)
 	d.draft.Payload.Body = body
 	kept := Payload{Method: d.op.Method, Path: d.op.Path, Body: body}
 	same, err := Fingerprint(d.op.Fingerprint).Matches(kept, as.Significance)
@@ -153,6 +153,18 @@ func (d *Drive) Accept(ctx context.Context, as *Draft) error {
 		return fmt.Errorf("operation %s: %w", d.op.ID, ErrBodyNotKept)
 	}
 	return nil
+}
+
+// asPrivate keeps of the answer no more than the call that made the operation has
+// kept of its request: what that said of answers is not recorded.
+func (d *Drive) asPrivate(k Keeping, body []byte) Keeping {
+	switch {
+	case len(body) > 0 && d.op.Body == nil:
+		k.Results = ResultIDs
+	case operation(&d.op).BodyKey != "" && k.Results != ResultIDs:
+		k.Results = ResultSealed
+	}
+	return k
 }
 
 // LooksOnly reports whether the drive may find out what happened, and must not

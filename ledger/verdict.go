@@ -104,6 +104,7 @@ func (d *Drive) move(cause Cause, release bool, to func(standing) (standing, err
 		}
 		stands.write(&row)
 		next := d.nextLease(row.UpdatedAt)
+		release = release || stands.Status.Final()
 		if release {
 			next = released(next)
 			// What is now to be looked up is looked up at once.

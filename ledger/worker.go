@@ -120,6 +120,7 @@ type shift struct {
 	running sync.WaitGroup
 	active  int
 	at      map[Place]*condition
+	turn    int // which place is served first
 }
 
 // condition is how things are at a place.
@@ -144,7 +145,10 @@ func (s *shift) takeUp(ctx context.Context) (full bool, err error) {
 		s.finish(<-s.ended)
 	}
 	now := time.Now()
-	for _, p := range s.ledger.places() {
+	places := s.ledger.places()
+	s.turn++
+	for i := range places { // in turn, so that a busy one leaves room for the others
+		p := places[(i+s.turn)%len(places)]
 		c := s.at[p]
 		if c == nil {
 			c = &condition{}

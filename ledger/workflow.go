@@ -28,6 +28,9 @@ type WorkflowDraft struct {
 // step is, else failed for good, else failed for now, else succeeded when all of
 // them have, else pending.
 func (l *Ledger) Workflow(ctx context.Context, draft WorkflowDraft) (*Operation, error) {
+	if err := l.outsideTx(ctx); err != nil {
+		return nil, err
+	}
 	payload := Payload{Method: string(KindWorkflow), Path: draft.Intent.Action, Body: draft.Input}
 	row, err := l.newWorkflow(&draft, payload)
 	if err != nil {

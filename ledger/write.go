@@ -65,7 +65,7 @@ func (d *Drive) begin(ctx context.Context, tx store.Tx) (row store.Operation, a 
 	if stopped != nil {
 		return row, a, stopped, stopped.stop(ctx, tx, d, &row, stood)
 	}
-	if d.draft.Careful { // should nobody be left to record what follows
+	if d.draft.Careful && d.draft.ReadBack { // should nobody be left to record what follows
 		stands.Next = NextLook
 	}
 	now := d.ledger.store.Now()
@@ -95,6 +95,9 @@ func (d *Drive) begin(ctx context.Context, tx store.Tx) (row store.Operation, a 
 	} else {
 		err = tx.Update(ctx, &row, lease)
 		row.Lease = lease
+		if err == nil {
+			err = moveParent(ctx, tx, &row)
+		}
 	}
 	if err == nil {
 		err = tx.InsertAttempt(ctx, &a)
@@ -298,6 +301,9 @@ func (d *Drive) endLate(ctx context.Context, tx store.Tx, a store.Attempt, e *En
 	attempts, err := tx.Attempts(ctx, d.op.ID)
 	if err != nil {
 		return row, err
+	}
+	for i := range attempts { // a look has shown meanwhile that it had no effect
+		a.Unresolved = a.Unresolved && (attempts[i].Number != a.Number || attempts[i].Unresolved)
 	}
 	row = *current
 	stood, err := standingOf(ctx, tx, &row)

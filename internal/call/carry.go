@@ -39,7 +39,9 @@ func (r *run) enter(ctx context.Context) (*ledger.Drive, error) {
 	e, op := r.engine, r.op
 	switch {
 	case r.given == nil:
-		return e.Ledger.Open(ctx, e.Draft(op))
+		draft := e.Draft(op)
+		draft.Begun = r.begun
+		return e.Ledger.Open(ctx, draft)
 	case r.drives != nil: // entered before, and lost since
 		return nil, ledger.ErrInProgress
 	}

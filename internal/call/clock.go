@@ -61,9 +61,14 @@ func (c *Clock) hear(h http.Header, received time.Time) {
 	if last != nil && received.Sub(last.at.mono) < fresh {
 		return
 	}
-	if date, err := http.ParseTime(h.Get("Date")); err == nil {
-		c.heard.Store(&heard{date, moment{received, c.wall()}})
+	if age := h.Get("Age"); age != "" && age != "0" { // a cache answered, with a date of its own past
+		return
 	}
+	date, err := http.ParseTime(h.Get("Date"))
+	if err != nil || last != nil && date.Before(last.date.Add(received.Sub(last.at.mono)-steady)) {
+		return // or an old answer again
+	}
+	c.heard.Store(&heard{date, moment{received, c.wall()}})
 }
 
 // server is the server's time now, as far as this process can know it.
@@ -79,6 +84,14 @@ func (c *Clock) server(now moment) (at time.Time, known bool) {
 func (c *Clock) knowsServer() bool {
 	_, known := c.server(c.now())
 	return known
+}
+
+// atLeast is how long ago a first send was by the host's clocks, as they stand.
+func (c *Clock) atLeast(first Send, now moment) time.Duration {
+	if first.Recorded.IsZero() {
+		return now.mono.Sub(first.Local)
+	}
+	return now.wall.Sub(first.Local) - steady
 }
 
 // date dates a first send by the server's time now, when no answer of that time
@@ -104,8 +117,8 @@ func (c *Clock) date(first *Send) {
 func (c *Clock) age(first Send) (age time.Duration, known bool) {
 	now := c.now()
 	server, heard := c.server(now)
-	if at, told := first.Server(); told && heard {
-		return server.Sub(at), true
+	if at, told := first.Server(); told && heard { // the host's clock may only make it older
+		return max(server.Sub(at), c.atLeast(first, now)), true
 	}
 	if first.Recorded.IsZero() { // a send of this process, on its monotonic clock
 		sent := moment{first.Local, first.Local.Round(0)}

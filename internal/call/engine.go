@@ -79,6 +79,7 @@ type run struct {
 	backoff *retry.BackOff   // nil until the first pause
 	only    [1]retry.Attempt // room for what is mostly the only one
 
+	begun   bool // an attempt of this call is in the ledger
 	done    bool // the operation has succeeded, and the result is in place
 	before  int  // attempts of earlier runs
 	tries   int  // attempts that may have reached the server's work

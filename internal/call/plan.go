@@ -124,7 +124,13 @@ func (r *run) lookFor(ctx context.Context, p plan) (plan, error) {
 		return plan{step: stop}, r.recordFound()
 	}
 	next := r.afterAbsence(ctx, p.verdict)
-	return next, r.recordAbsent(next)
+	if err := r.recordAbsent(next); err != nil {
+		return next, err
+	}
+	if next.step == resend && r.ended() { // nobody wants it any more
+		next.step, next.reason = stop, r.drives.Standing()
+	}
+	return next, nil
 }
 
 // afterAbsence plans on when no attempt so far had its effect. Within the key's

@@ -49,6 +49,8 @@ func (r *run) takeOver() {
 	}
 	r.Attempts = r.drives.Attempts()
 	r.before = len(r.Attempts)
+	// So a careful call leaves what it begins, and careful it stays.
+	r.op.Careful = r.op.Careful || op.Status == ledger.StatusPending && op.Next == ledger.NextLook
 	r.first = Send{}
 	open := r.firstUnresolved()
 	if open == nil {
@@ -141,6 +143,7 @@ func (r *run) begin(ctx context.Context) error {
 	if errors.Is(err, ErrWindowClosed) {
 		return r.bar(err)
 	}
+	r.begun = r.begun || err == nil
 	return err
 }
 
@@ -245,6 +248,9 @@ func (r *run) recordAbsent(next plan) error {
 	}
 	return r.drives.Absent(next.allowed, next.step == resend)
 }
+
+// ended reports whether the operation needs nothing more.
+func (r *run) ended() bool { return r.recording() && r.drives.Operation().Status.Final() }
 
 // result is what the ledger keeps of an answer.
 func (r *run) result(body []byte) []byte {

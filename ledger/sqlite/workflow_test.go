@@ -111,3 +111,60 @@ func TestAWorkflowStandsAsItsSteps(t *testing.T) {
 		})
 	}
 }
+
+// A step that goes on takes its workflow with it: with an attempt under way it is
+// not said to be safe to drop.
+func TestAWorkflowMovesWhenAStepGoesOn(t *testing.T) {
+	led, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "ops.db"), ledger.Namespace("test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer led.Close()
+	draft := ledger.WorkflowDraft{
+		ID: uuid.Must(uuid.NewV7()).String(), Steps: 1, Input: []byte(`{}`),
+		Intent: ledger.Intent{Customer: "cust_42", Action: ledger.ActionProvisionCustomer, Version: "v1"},
+	}
+	w, err := led.Workflow(t.Context(), draft)
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := &ledger.Draft{
+		ID: uuid.Must(uuid.NewV7()).String(), Parent: w.ID, Action: "step", Driver: ledger.DriverCaller,
+		Intent: ledger.Intent{Customer: "cust_42", Action: "step", Version: "v1"},
+		API:    "partner", Origin: "https://api.example", Credential: "0123456789abcdef",
+		Payload: ledger.Payload{Method: "POST", Path: "/step", Body: []byte(`{}`)},
+	}
+	try := func() *ledger.Drive {
+		t.Helper()
+		d, err := led.Open(t.Context(), call)
+		if err == nil {
+			err = d.Begin(t.Context(), func() error { return nil })
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	stands := func() *ledger.Operation {
+		t.Helper()
+		op, err := led.Operation(t.Context(), w.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return op
+	}
+	d := try()
+	now := time.Now()
+	if err := d.End(ledger.Ending{Attempt: retry.Attempt{Number: 1, Started: now, Ended: now, Outcome: retry.NotSent}}); err != nil {
+		t.Fatal(err)
+	}
+	d.Close()
+	if op := stands(); op.Status != ledger.StatusFailedRetryable {
+		t.Fatalf("after a try that was not sent: %s", op.Status)
+	}
+	d = try()
+	defer d.Close()
+	if op := stands(); op.Status != ledger.StatusPending || !op.PossiblySent {
+		t.Errorf("with an attempt under way: %s, possibly sent %t", op.Status, op.PossiblySent)
+	}
+}
