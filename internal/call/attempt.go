@@ -49,16 +49,13 @@ func (r *run) exchange(ctx context.Context, limit time.Duration, unresolved bool
 		ctx = r.engine.Hooks.AttemptStart(ctx, r.op, a.Number)
 	}
 	r.Reading = Reading{}
-	ready := func() error { return errors.Join(ctx.Err(), r.held()) }
-	if err := ready(); err != nil { // nothing leaves, and a transport would not say so
+	if err := r.ready(ctx); err != nil { // nothing leaves, and a transport would not say so
 		now := time.Now()
 		r.Answer = rest.Answer{Sent: now, Received: now}
 		return r.notBegun(ctx, err)
 	}
 	request := r.op.Request
-	if r.recording() {
-		request.Ready = ready // again: the connection may have taken long
-	}
+	request.Ready = r.readyAgain(ctx)
 	answer, err := r.engine.HTTP.Do(ctx, request)
 	r.Answer = answer
 	if late, ok := err.(*rest.NotReadyError); ok {
@@ -84,6 +81,18 @@ func (r *run) exchange(ctx context.Context, limit time.Duration, unresolved bool
 	}
 	r.note(a, v, err)
 	return v
+}
+
+// ready is an error when the right to send has ended.
+func (r *run) ready(ctx context.Context) error { return errors.Join(ctx.Err(), r.held()) }
+
+// readyAgain asks once more when the connection is there, which may have taken
+// long; nil where nothing is recorded and so no lease can end.
+func (r *run) readyAgain(ctx context.Context) func() error {
+	if !r.recording() {
+		return nil
+	}
+	return func() error { return r.ready(ctx) }
 }
 
 // notBegun is for an attempt whose right to send ended before its first byte.
