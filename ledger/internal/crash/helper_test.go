@@ -208,6 +208,7 @@ const (
 	lease          = time.Second // the shortest there is
 	serverTime     = 100 * time.Millisecond
 	attemptTimeout = 10 * time.Second
+	settle         = 100 * time.Millisecond
 )
 
 // open makes a client on a ledger, both probed.
@@ -221,9 +222,10 @@ func (o order) open(ctx context.Context, p *probe, more ...ledger.Option) (c *bo
 		return nil, nil, nil, err
 	}
 	attempts := cmp.Or(o.Attempts, 3)
-	var mode []botix.Option
+	// What stands at a look is looked up carefully by whoever takes it up.
+	mode := []botix.Option{botix.WithSettle(cmp.Or(o.Settle, settle))}
 	if o.Settle > 0 {
-		mode = []botix.Option{botix.WithCareful(), botix.WithSettle(o.Settle)}
+		mode = append(mode, botix.WithCareful())
 	}
 	c, err = botix.New(o.APIKey, append(mode,
 		botix.WithBaseURL(o.URL), botix.WithLedger(led),
