@@ -158,9 +158,9 @@ func TestACallWithoutAnIntentIsResumed(t *testing.T) {
 	withLedger(t, botixtest.Config{}, nil, func(s *sandbox, led *ledger.Ledger) {
 		id := s.contact("Анна")
 		s.srv.Script(botixtest.On("messagesSend").Nth(1).Do(botixtest.RateLimited("2")))
-		var operation string
+		operation := make(chan string, 2) // the resume starts a call as well
 		s.client = s.recording(led, botix.WithHooks(botix.Hooks{CallStart: func(ctx context.Context, c botix.CallStart) context.Context {
-			operation = c.OperationID
+			operation <- c.OperationID
 			return ctx
 		}}))
 		ended := make(chan error, 1)
@@ -169,7 +169,7 @@ func TestACallWithoutAnIntentIsResumed(t *testing.T) {
 			ended <- err
 		}()
 		time.Sleep(500 * time.Millisecond)
-		op, err := led.Resume(s.Context(), operation)
+		op, err := led.Resume(s.Context(), <-operation)
 		if first := <-ended; first != nil || err != nil || op.Status != ledger.StatusSucceeded {
 			s.Errorf("the call: %v; the resume: %v, %v", first, op, err)
 		}

@@ -16,9 +16,6 @@ import (
 	"github.com/botix-pro/sdk-go/retry"
 )
 
-// seeds is how many random histories TestProperties looks at.
-const seeds = 2000
-
 // Whatever the server does, as long as it keeps what the platform documents
 // (2xx answers are stored under the key, nothing else is promised):
 //

@@ -511,6 +511,10 @@ func TestF051CutReadsLeaveNoConnectionBehind(t *testing.T) {
 			t.Fatalf("a cut read: %v", err)
 		}
 	}
+	// One that is not cut is kept, whatever became of those before.
+	if err := d.Read(t.Context(), func(tx store.Tx) error { _, err := tx.Attempts(t.Context(), "none"); return err }); err != nil {
+		t.Fatal(err)
+	}
 	if idle := len(d.readers.idle); idle == 0 || idle > maxReaders {
 		t.Errorf("%d connections are kept", idle)
 	}
