@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -67,25 +66,9 @@ func hostile(t *testing.T, file string, seed uint64, sum *tally) {
 			botix.WithAttemptTimeout(3*time.Second),
 			botix.WithRetry(retry.Policy{MaxAttempts: 2 + rnd.IntN(4), Rand: lockedFloat(seed)}))
 
-		var results []ended
-		var mu sync.Mutex
-		var wg sync.WaitGroup
-		for range 1 + rnd.IntN(2) {
-			calls := make([]func() ended, 1+rnd.IntN(3))
-			for i := range calls {
-				calls[i] = mutation(s, rnd, contacts, scenario)
-			}
-			wg.Go(func() {
-				for _, call := range calls {
-					e := call()
-					mu.Lock()
-					results = append(results, e)
-					mu.Unlock()
-				}
-			})
-		}
-		wg.Wait()
-		judge(s, results, sum)
+		judge(s, sideBySide(1+rnd.IntN(2), func() []func() ended {
+			return drawn(s, rnd, 1+rnd.IntN(3), contacts, scenario)
+		}), sum)
 		network.noneTooEarly(s.T)
 		if err := led.Close(); err != nil {
 			s.Error(err)

@@ -86,27 +86,40 @@ func history(t *testing.T, seed uint64, sum *tally) {
 		network := &wire{RoundTripper: s.srv.Transport()}
 		s.client = s.newClient(s.srv.APIKey(), append(opts, botix.WithHTTPClient(&http.Client{Transport: network}))...)
 
-		var results []ended
-		var mu sync.Mutex
-		var wg sync.WaitGroup
-		for range 1 + rnd.IntN(3) {
-			calls := make([]func() ended, 2+rnd.IntN(5))
-			for i := range calls {
-				calls[i] = mutation(s, rnd, contacts, scenario)
-			}
-			wg.Go(func() {
-				for _, call := range calls {
-					e := call()
-					mu.Lock()
-					results = append(results, e)
-					mu.Unlock()
-				}
-			})
-		}
-		wg.Wait()
-		judge(s, results, sum)
+		judge(s, sideBySide(1+rnd.IntN(3), func() []func() ended {
+			return drawn(s, rnd, 2+rnd.IntN(5), contacts, scenario)
+		}), sum)
 		network.noneTooEarly(s.T)
 	})
+}
+
+// drawn are n random calls.
+func drawn(s *sandbox, rnd *rand.Rand, n int, contacts []botix.ContactID, scenario botix.ScenarioID) []func() ended {
+	calls := make([]func() ended, n)
+	for i := range calls {
+		calls[i] = mutation(s, rnd, contacts, scenario)
+	}
+	return calls
+}
+
+// sideBySide makes the calls that draw gives on so many goroutines, and returns
+// how they ended.
+func sideBySide(goroutines int, draw func() []func() ended) (results []ended) {
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for range goroutines {
+		calls := draw()
+		wg.Go(func() {
+			for _, call := range calls {
+				e := call()
+				mu.Lock()
+				results = append(results, e)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	return results
 }
 
 // lockedFloat is a seeded source that several goroutines may read.
