@@ -36,6 +36,7 @@ type Client struct {
 	key     Secret
 	engine  *call.Engine
 	claims  *call.Claims
+	random  *randomness // of ids and keys
 	keys    *keyring
 	kin     friend.Client // what is different about another API
 	notices board
@@ -90,6 +91,7 @@ func New(apiKey string, opts ...Option) (*Client, error) {
 		careful: cfg.careful,
 		keeping: cfg.keeping,
 		claims:  call.NewClaims(),
+		random:  newRandomness(),
 		keys:    newKeyring(),
 		kin:     cfg.friend,
 		notices: board{every: cfg.noticeEvery, log: cfg.log, tell: cfg.onNotice},

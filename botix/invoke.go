@@ -171,7 +171,7 @@ func (c *Client) conduct(ctx context.Context, op *call.Operation, told *Info, do
 // Without a ledger to look it up in, a key that is made here is name enough.
 func (c *Client) name(ctx context.Context, op *call.Operation, cfg callConfig) error {
 	if c.engine.Ledger == nil && !cfg.keySet {
-		key, err := uuid.NewRandom()
+		key, err := uuid.NewRandomFromReader(c.random)
 		if err != nil {
 			return fmt.Errorf("no idempotency key could be made: %w", err)
 		}
@@ -179,7 +179,7 @@ func (c *Client) name(ctx context.Context, op *call.Operation, cfg callConfig) e
 		op.ID = op.Request.Key
 		return nil
 	}
-	id, err := uuid.NewV7()
+	id, err := uuid.NewV7FromReader(c.random)
 	if err != nil {
 		return fmt.Errorf("no operation id could be made: %w", err)
 	}
@@ -198,7 +198,7 @@ func (c *Client) name(ctx context.Context, op *call.Operation, cfg callConfig) e
 		}
 		return nil
 	}
-	key, err := uuid.NewRandom()
+	key, err := uuid.NewRandomFromReader(c.random)
 	if err != nil {
 		return fmt.Errorf("no idempotency key could be made: %w", err)
 	}

@@ -116,7 +116,7 @@ func (c *Client) draft(ctx context.Context, method string, p Recordable, i ledge
 	if err := prepare(&op, w.body); err != nil {
 		return nil, err
 	}
-	id, err := uuid.NewV7()
+	id, err := uuid.NewV7FromReader(c.random)
 	if err != nil {
 		return nil, fmt.Errorf("no operation id could be made: %w", err)
 	}

@@ -46,9 +46,9 @@ func Trim(body []byte) []byte { return bytes.TrimPrefix(body, byteOrderMark) }
 // success needs no data. What makes the data complete is the caller's to know.
 func (e *Envelope[T, M]) Read(status int, body []byte, emptyOK bool) call.Reading {
 	*e = Envelope[T, M]{}
-	body = Trim(body)
+	body = bytes.TrimSpace(Trim(body))
 	success := status/100 == 2
-	if success && len(bytes.TrimSpace(body)) == 0 {
+	if success && len(body) == 0 {
 		if emptyOK {
 			return call.Reading{Envelope: true, Success: true}
 		}

@@ -82,7 +82,6 @@ func New(cfg Config) *Client {
 		names:    names,
 		secret:   cfg.Bearer,
 		fixed: http.Header{
-			"Accept":     mediaJSON,
 			names.Auth:   {strings.TrimPrefix(names.Scheme+" "+cfg.Bearer, " ")},
 			"User-Agent": {cfg.UserAgent},
 		},
@@ -405,13 +404,22 @@ func (n Names) translate(h http.Header) http.Header {
 
 // requestID reads the two names the platform's parts use for it.
 func requestID(h http.Header) string {
-	if id := h.Get("X-Request-Id"); id != "" {
+	if id := field(h, "X-Request-Id"); id != "" {
 		return id
 	}
-	return h.Get("X-Botix-Request-Id")
+	return field(h, "X-Botix-Request-Id")
 }
 
 func replayed(h http.Header) bool {
-	v := h.Get("Idempotent-Replayed")
+	v := field(h, "Idempotent-Replayed")
 	return v == "1" || strings.EqualFold(v, "true")
+}
+
+// field is the first value of a header whose name is spelled as net/http stores
+// it; Header.Get would check and canonicalise the name each time.
+func field(h http.Header, name string) string {
+	if v := h[name]; len(v) > 0 {
+		return v[0]
+	}
+	return ""
 }

@@ -69,7 +69,7 @@ func TestDoSendsExactlyWhatItWasGiven(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"Authorization": "Bearer btx_live_secret", "Idempotency-Key": "k-1", "Content-Type": "application/json",
-		"User-Agent": "test/1", "Accept": "application/json",
+		"User-Agent": "test/1", "Accept": "",
 	} {
 		if got.Header.Get(name) != want {
 			t.Errorf("%s: %q, want %q", name, got.Header.Get(name), want)
