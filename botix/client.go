@@ -3,6 +3,7 @@ package botix
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -91,7 +92,7 @@ func New(apiKey string, opts ...Option) (*Client, error) {
 		careful: cfg.careful,
 		keeping: cfg.keeping,
 		claims:  call.NewClaims(),
-		random:  newRandomness(),
+		random:  newRandomness(rand.Reader),
 		keys:    newKeyring(),
 		kin:     cfg.friend,
 		notices: board{every: cfg.noticeEvery, log: cfg.log, tell: cfg.onNotice},

@@ -1,6 +1,7 @@
 package botix
 
 import (
+	"io"
 	"time"
 
 	"github.com/botix-pro/sdk-go/internal/call"
@@ -18,3 +19,6 @@ func Mutations() (rows []*call.Endpoint) {
 
 // WithHostClock replaces the host's clock, as far as the age of operations goes.
 func WithHostClock(now func() time.Time) Option { return func(c *config) { c.wall = now } }
+
+// RandomFrom replaces what the client makes ids and keys of.
+func RandomFrom(c *Client, source io.Reader) { c.random = newRandomness(source) }

@@ -3,6 +3,7 @@ package botix_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -338,9 +339,9 @@ func TestF036EmptyKey(t *testing.T) {
 	}
 }
 
-// F037: without randomness there is no key, and without a key no request. The
-// reader is global to the uuid package, so this test is not parallel.
+// F037: without randomness there is no key, and without a key no request.
 func TestF037RandomSourceFails(t *testing.T) {
+	t.Parallel()
 	broken := errors.New("no entropy")
 	for name, source := range map[string]func() io.Reader{
 		"at once":                func() io.Reader { return iotest.ErrReader(broken) },
@@ -351,8 +352,7 @@ func TestF037RandomSourceFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, botixtest.Config{}, nil, func(s *sandbox) {
 				id := s.contact("Анна")
-				uuid.SetRand(source())
-				defer uuid.SetRand(nil)
+				botix.RandomFrom(s.client, source())
 				m, err := s.client.Messages.Send(context.Background(), hello(id))
 				if m != nil || err == nil || !strings.Contains(err.Error(), "not sent") {
 					s.Errorf("Send = %v, %v; want an error", m, err)
@@ -363,7 +363,7 @@ func TestF037RandomSourceFails(t *testing.T) {
 				if n := len(s.srv.Journal().Calls()); n != 0 {
 					s.Errorf("%d requests arrived, want none", n)
 				}
-				uuid.SetRand(nil)
+				botix.RandomFrom(s.client, rand.Reader)
 				if _, err := s.client.Messages.Send(context.Background(), hello(id)); err != nil {
 					s.Errorf("afterwards: %v", err)
 				}

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/botix-pro/sdk-go/botix"
 	"github.com/botix-pro/sdk-go/botix/botixtest"
 	"github.com/botix-pro/sdk-go/ledger"
@@ -198,10 +196,10 @@ func TestAnUnreadableLedgerTellsNothing(t *testing.T) {
 // F037 with a ledger, where the operation has an id beside its key: randomness
 // that ends between the two sends and records nothing.
 func TestF037RandomSourceFailsBetweenIDAndKey(t *testing.T) {
+	t.Parallel()
 	withLedger(t, botixtest.Config{}, nil, func(s *sandbox, _ *ledger.Ledger) {
 		id := s.contact("Анна")
-		uuid.SetRand(bytes.NewReader(bytes.Repeat([]byte{7}, 20)))
-		defer uuid.SetRand(nil)
+		botix.RandomFrom(s.client, bytes.NewReader(bytes.Repeat([]byte{7}, 20)))
 		_, err := s.client.Messages.Send(s.Context(), botix.SendMessage{ContactID: id, Content: "x"})
 		if retry.OutcomeOf(err) != retry.NotSent || err == nil || len(s.srv.Journal().Calls()) != 0 {
 			s.Errorf("Send = %v, %d requests; want not sent", err, len(s.srv.Journal().Calls()))
