@@ -380,6 +380,9 @@ var mixture = []string{
 	"messagesSend", "webhooksCreate", "messagesSend", "contactsCreate",
 }
 
+// lasting is the operation that the soak's server takes longer for than a lease.
+const lasting = "contactsCreate"
+
 // load makes calls from eight goroutines, until told to stop: of intents that
 // the other processes call for as well. Whatever is an error tells about it at
 // once, as the process may be killed at any moment.
@@ -421,6 +424,22 @@ func (h *helping) load(o order) report {
 				}
 				if r.Err == "" {
 					answered[g]++
+				}
+			}
+		})
+	}
+	if o.Callers > 0 { // and one whose calls outlast their leases, so that these are renewed
+		done.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				call := o
+				call.Operation, call.N = lasting, o.Callers*1_000_000+i
+				if r := call.perform(ctx, c); r.Err != "" {
+					h.say(report{ID: -1, Err: "a call that lasts: " + r.Err})
 				}
 			}
 		})

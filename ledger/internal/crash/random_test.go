@@ -3,6 +3,7 @@
 package crash_test
 
 import (
+	"cmp"
 	"database/sql"
 	"errors"
 	"flag"
@@ -186,9 +187,12 @@ func sound(t *testing.T, file string) {
 }
 
 // TestSoak has three processes work on one ledger at full speed, three calls of
-// four of intents of their own, the fourth of intents that they share.
+// four of intents of their own, the fourth of intents that they share. Leases that
+// have to be renewed meanwhile are, in time.
 func TestSoak(t *testing.T) {
+	const lease = 3 * time.Second
 	st := newStage(t, botixtest.Config{})
+	st.Script(botixtest.On(lasting).Do(botixtest.DelayAfter(lease * 3 / 2)))
 	length := *soak
 	if thin() > 8 {
 		length /= 4
@@ -198,7 +202,7 @@ func TestSoak(t *testing.T) {
 	var reports [3]<-chan report
 	for i := range helpers {
 		o := st.order("messagesSend", 0)
-		o.Do, o.Span, o.Callers, o.ServerTime = "load", 1, i+1, time.Second
+		o.Do, o.Span, o.Callers, o.ServerTime, o.Lease = "load", 1, i+1, time.Second, lease
 		helpers[i] = startHelper(t)
 		ids[i], reports[i] = helpers[i].order(o)
 	}
@@ -207,7 +211,7 @@ func TestSoak(t *testing.T) {
 			t.Fatalf("process %d: %+v", i, r)
 		}
 	}
-	time.Sleep(length)
+	late := watchRenewals(t, st.file(), lease, length)
 	var done [3]int
 	for i := range helpers {
 		helpers[i].goOn(ids[i])
@@ -233,7 +237,7 @@ func TestSoak(t *testing.T) {
 	}
 	made := make(map[string]int)
 	for _, e := range st.Journal().Effects() {
-		made[e.Content]++
+		made[cmp.Or(e.Content, e.IdempotencyKey)]++ // the messages differ, the contacts are alike
 	}
 	for what, n := range made {
 		if n != 1 {
@@ -242,10 +246,45 @@ func TestSoak(t *testing.T) {
 	}
 	statuses := standings(t, st.file())
 	if len(statuses) != 1 || statuses["succeeded"] != len(made) {
-		t.Errorf("the ledger has %v, the sandbox %d messages", statuses, len(made))
+		t.Errorf("the ledger has %v, the sandbox %d effects", statuses, len(made))
 	}
 	sound(t, st.file())
-	t.Logf("%v calls in %v, %d messages", done, length, len(made))
+	if late > lease/4 {
+		t.Errorf("a lease was renewed %v too late, a quarter of one is %v", late, lease/4)
+	}
+	t.Logf("%v calls in %v, %d effects, renewals at most %v late", done, length, len(made), late)
+}
+
+// watchRenewals looks on for a while, and returns how far the time that was left
+// of a lease of a call that lasts came below the third that renewing leaves.
+func watchRenewals(t *testing.T, file string, lease, length time.Duration) (late time.Duration) {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	seen := 0
+	for end := time.Now().Add(length); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		now := time.Now() // before the read: what is renewed while it waits is not late
+		var until sql.NullInt64
+		err := db.QueryRow("SELECT MIN(locked_until_ms) FROM ledger_operations WHERE action = ? AND locked_until_ms > 0", lasting).Scan(&until)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if until.Valid {
+			seen++
+			late = max(late, lease/3-time.UnixMilli(until.Int64).Sub(now))
+		}
+	}
+	if seen == 0 {
+		t.Error("no call outlasted its lease")
+	}
+	return late
 }
 
 // standings counts the operations of a ledger by status.
