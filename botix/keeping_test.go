@@ -443,7 +443,7 @@ func TestEraseOfACustomer(t *testing.T) {
 		if d.count(privatePhone) == 0 {
 			d.Fatal("there is nothing to erase")
 		}
-		report, err := d.led.Erase(context.Background(), intent.Customer, "dpo", "request 17")
+		report, err := d.led.Erase(context.Background(), intent.Customer, ledger.Decision{Who: "dpo", Why: "request 17"})
 		if err != nil || report.Erased != 1 {
 			d.Fatalf("Erase = %+v, %v", report, err)
 		}

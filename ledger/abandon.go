@@ -2,21 +2,9 @@ package ledger
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/botix-pro/sdk-go/ledger/internal/store"
-)
-
-// ErrReason is matched by errors about a decision of a person that does not say
-// who decided, and why. Nothing was changed.
-var ErrReason = errors.New("who decides and why have to be said")
-
-const (
-	maxWho = 200  // bytes
-	maxWhy = 2000 // bytes
 )
 
 // Abandon ends an operation on a person's word: it is not sent or looked for any
@@ -24,14 +12,11 @@ const (
 // that; a success that is reported later is still recorded, and put before a
 // person. An operation that this one has blocked can go on.
 //
-// who and why are required and are kept in the operation's history. Neither
-// should hold personal data of customers. who has at most 200 bytes, why 2000.
-//
 // It fails with [ErrNotFound]; with [ErrInProgress] while somebody drives the
 // operation; with a *[TransitionError] when it has ended already; and with an
-// error that matches [ErrReason].
-func (l *Ledger) Abandon(ctx context.Context, id, who, why string) (*Operation, error) {
-	if err := errors.Join(checkReason("who", who, maxWho), checkReason("why", why, maxWhy)); err != nil {
+// error that matches [ErrDecision].
+func (l *Ledger) Abandon(ctx context.Context, id string, d Decision) (*Operation, error) {
+	if err := d.check(); err != nil {
 		return nil, err
 	}
 	if err := l.outsideTx(ctx); err != nil {
@@ -59,22 +44,10 @@ func (l *Ledger) Abandon(ctx context.Context, id, who, why string) (*Operation, 
 		}
 		row.UpdatedAt = l.store.Now()
 		stands.write(&row)
-		return change{was: was, is: &row, next: released(row.Lease), cause: CauseAbandoned, who: who, why: why}.write(ctx, tx)
+		return change{was: was, is: &row, next: released(row.Lease), cause: CauseAbandoned, by: d}.write(ctx, tx)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("operation %q: %w", id, err)
 	}
 	return operation(&row), nil
-}
-
-func checkReason(name, text string, most int) error {
-	switch {
-	case strings.TrimSpace(text) == "":
-		return fmt.Errorf("%w: %s is blank", ErrReason, name)
-	case len(text) > most:
-		return fmt.Errorf("%w: %s has %d bytes, at most %d are taken", ErrReason, name, len(text), most)
-	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
-		return fmt.Errorf("%w: %s is no plain text", ErrReason, name)
-	}
-	return nil
 }

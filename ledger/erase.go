@@ -13,9 +13,6 @@ import (
 // No status changes by it.
 const CauseErased Cause = "erased"
 
-// ErrAccount says that who decides, or why, was not said.
-var ErrAccount = errors.New("who decides and why has to be said")
-
 // Erasure is what [Ledger.Erase] did.
 type Erasure struct {
 	// Erased is how many operations had ended and were blanked.
@@ -45,11 +42,10 @@ type Unended struct {
 // Both are listed: end them, and erase again. Their bodies go when they end, in
 // any case. To erase the body of one now, use [Ledger.EraseOperation].
 //
-// who is the person or the program that decides, why the reason, such as the
-// number of the request; both are kept, so why should not hold what is to be
-// erased. The events that led to the operations lose their payloads, unless they
-// wait to be worked. Operations without an intent belong to no customer: find them
-// with [Ledger.List], and erase one by one. Those begun while Erase runs are missed.
+// The decision is kept, so it must not hold what is to be erased. The events that
+// led to the operations lose their payloads, unless they wait to be worked.
+// Operations without an intent belong to no customer: find them with
+// [Ledger.List], and erase one by one. Those begun while Erase runs are missed.
 //
 // The bytes are gone from the database's files when Erase returns nil. When it
 // returns a report and an error, the report is of what was done by then, and
@@ -57,15 +53,15 @@ type Unended struct {
 // a file system keeps of overwritten blocks are out of its reach.
 //
 // It is safe for concurrent use.
-func (l *Ledger) Erase(ctx context.Context, customer, who, why string) (*Erasure, error) {
+func (l *Ledger) Erase(ctx context.Context, customer string, by Decision) (*Erasure, error) {
 	if problem := partProblem(customer); problem != "" {
 		return nil, fmt.Errorf("%w: the customer %s", ErrIntent, problem)
 	}
 	if customer == noCustomer {
 		return nil, fmt.Errorf("%w: %q stands for no customer", ErrIntent, noCustomer)
 	}
-	e := eraser{ledger: l, who: who, why: why}
-	if err := errors.Join(l.outsideTx(ctx), e.check()); err != nil {
+	e := eraser{ledger: l, by: by}
+	if err := errors.Join(l.outsideTx(ctx), by.check()); err != nil {
 		return nil, err
 	}
 	report := new(Erasure)
@@ -99,9 +95,9 @@ func (l *Ledger) Erase(ctx context.Context, customer, who, why string) (*Erasure
 // from then on.
 //
 // While the operation is being driven it is [ErrInProgress], and nothing changes.
-func (l *Ledger) EraseOperation(ctx context.Context, id, who, why string) error {
-	e := eraser{ledger: l, who: who, why: why, insist: true}
-	if err := errors.Join(l.outsideTx(ctx), e.check()); err != nil {
+func (l *Ledger) EraseOperation(ctx context.Context, id string, by Decision) error {
+	e := eraser{ledger: l, by: by, insist: true}
+	if err := errors.Join(l.outsideTx(ctx), by.check()); err != nil {
 		return err
 	}
 	report := new(Erasure)
@@ -120,19 +116,9 @@ const eraseAtOnce = 64
 
 // eraser is one call of Erase or EraseOperation.
 type eraser struct {
-	ledger   *Ledger
-	who, why string
-	insist   bool // erase also the bodies of operations that have not ended
-}
-
-func (e *eraser) check() error {
-	if problem := partProblem(e.who); problem != "" {
-		return fmt.Errorf("%w: who %s", ErrAccount, problem)
-	}
-	if problem := partProblem(e.why); problem != "" {
-		return fmt.Errorf("%w: why %s", ErrAccount, problem)
-	}
-	return nil
+	ledger *Ledger
+	by     Decision
+	insist bool // erase also the bodies of operations that have not ended
 }
 
 // erase blanks some operations in one commit and adds them to the report.
@@ -195,7 +181,7 @@ func (e *eraser) one(ctx context.Context, tx store.Tx, id string, part *Erasure)
 		return err
 	}
 	return tx.Append(ctx, &store.Event{
-		OperationID: id, At: l.store.Now(), From: row.Status, To: row.Status, What: string(CauseErased), Who: e.who, Why: e.why,
+		OperationID: id, At: l.store.Now(), From: row.Status, To: row.Status, What: string(CauseErased), Who: e.by.Who, Why: e.by.Why,
 	})
 }
 

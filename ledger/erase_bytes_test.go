@@ -80,7 +80,7 @@ func TestErasedBytesAreGone(t *testing.T) {
 		t.Fatal("there is nothing to erase")
 	}
 	before := d.times()
-	report, err := d.Erase(t.Context(), "anna", "dpo", "request 17")
+	report, err := d.Erase(t.Context(), "anna", dpo)
 	if err != nil || report.Erased != 80 || len(report.Open) != 0 {
 		t.Fatalf("Erase = %+v, %v", report, err)
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/botix-pro/sdk-go/retry"
 )
 
+var dpo = ledger.Decision{Who: "dpo", Why: "request 17"}
+
 // event is a row of the history.
 type event struct{ from, to, what, who, why string }
 
@@ -43,7 +45,7 @@ func TestErasureIsAccountedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, request := range []string{"request 17", "request 18"} {
-		if _, err := d.Erase(t.Context(), "anna", "dpo", request); err != nil {
+		if _, err := d.Erase(t.Context(), "anna", ledger.Decision{Who: "dpo", Why: request}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -58,24 +60,24 @@ func TestErasureIsAccountedFor(t *testing.T) {
 	}
 	d.gone("79001234567", "Anna Petrova")
 	for name, f := range map[string]func() error{
-		"nobody":      func() error { _, err := d.Erase(t.Context(), "anna", " ", "request 17"); return err },
-		"no reason":   func() error { _, err := d.Erase(t.Context(), "anna", "dpo", ""); return err },
-		"nobody, one": func() error { return d.EraseOperation(t.Context(), id, "", "request 17") },
-		"two lines":   func() error { return d.EraseOperation(t.Context(), id, "dpo", "a\nb") },
+		"nobody":      func() error { _, err := d.Erase(t.Context(), "anna", ledger.Decision{Why: "request 17"}); return err },
+		"no reason":   func() error { _, err := d.Erase(t.Context(), "anna", ledger.Decision{Who: "dpo"}); return err },
+		"nobody, one": func() error { return d.EraseOperation(t.Context(), id, ledger.Decision{Why: "request 17"}) },
+		"two lines":   func() error { return d.EraseOperation(t.Context(), id, ledger.Decision{Who: "dpo", Why: "a\nb"}) },
 	} {
-		if err := f(); !errors.Is(err, ledger.ErrAccount) {
-			t.Errorf("%s: %v, want ErrAccount", name, err)
+		if err := f(); !errors.Is(err, ledger.ErrDecision) {
+			t.Errorf("%s: %v, want ErrDecision", name, err)
 		}
 	}
 	for _, customer := range []string{"", " anna", "-"} {
-		if _, err := d.Erase(t.Context(), customer, "dpo", "request 17"); !errors.Is(err, ledger.ErrIntent) {
+		if _, err := d.Erase(t.Context(), customer, dpo); !errors.Is(err, ledger.ErrIntent) {
 			t.Errorf("customer %q: %v, want ErrIntent", customer, err)
 		}
 	}
 	if n := len(d.history(id)); n != len(history) {
 		t.Errorf("what was refused is in the history: %d events, want %d", n, len(history))
 	}
-	if report, err := d.Erase(t.Context(), "nobody-knows-her", "dpo", "request 17"); err != nil || report.Erased != 0 || report.Open != nil {
+	if report, err := d.Erase(t.Context(), "nobody-knows-her", dpo); err != nil || report.Erased != 0 || report.Open != nil {
 		t.Errorf("a customer without operations: %+v, %v", report, err)
 	}
 }
@@ -89,7 +91,7 @@ func TestErasingWhatHasNotEnded(t *testing.T) {
 			t.Parallel()
 			d := openDesk(t, ofKeyA, ledger.Keep(k))
 			id := d.end(d.begin(draft("anna", body)), unknown, "", "no answer for +79001234567")
-			report, err := d.Erase(t.Context(), "anna", "dpo", "request 17")
+			report, err := d.Erase(t.Context(), "anna", dpo)
 			want := []ledger.Unended{{OperationID: id, Status: ledger.StatusReconciling, Next: ledger.NextResend}}
 			if err != nil || report.Erased != 0 || !slices.Equal(report.Open, want) {
 				t.Fatalf("Erase = %+v, %v; want open %+v", report, err, want)
@@ -105,7 +107,7 @@ func TestErasingWhatHasNotEnded(t *testing.T) {
 			}
 			drive.Close()
 
-			if err := d.EraseOperation(t.Context(), id, "dpo", "she insists"); err != nil {
+			if err := d.EraseOperation(t.Context(), id, dpo); err != nil {
 				t.Fatal(err)
 			}
 			d.gone("входа 4711")
@@ -146,13 +148,13 @@ func TestErasingWhatAWorkerDrives(t *testing.T) {
 		work := draft("anna", body)
 		work.Driver = ledger.DriverWorker
 		id := d.end(d.begin(work), unknown, "", "")
-		if _, err := d.Erase(t.Context(), "anna", "dpo", "request 17"); err != nil {
+		if _, err := d.Erase(t.Context(), "anna", dpo); err != nil {
 			t.Fatal(err)
 		}
 		if got := string(d.stored("driver", id)); got != "worker" {
 			t.Errorf("with its body it is the %s's", got)
 		}
-		if err := d.EraseOperation(t.Context(), id, "dpo", "she insists"); err != nil {
+		if err := d.EraseOperation(t.Context(), id, dpo); err != nil {
 			t.Fatal(err)
 		}
 		if got := string(d.stored("driver", id)); got != want {
@@ -169,18 +171,18 @@ func TestErasingWhatIsBeingDriven(t *testing.T) {
 	drive := d.begin(draft("anna", body))
 	id := drive.Operation().ID
 	before := d.history(id)
-	report, err := d.Erase(t.Context(), "anna", "dpo", "request 17")
+	report, err := d.Erase(t.Context(), "anna", dpo)
 	if err != nil || report.Erased != 0 || len(report.Open) != 1 || report.Open[0].LockedUntil.IsZero() {
 		t.Fatalf("Erase = %+v, %v; want one that is being driven", report, err)
 	}
-	if err := d.EraseOperation(t.Context(), id, "dpo", "request 17"); !errors.Is(err, ledger.ErrInProgress) {
+	if err := d.EraseOperation(t.Context(), id, dpo); !errors.Is(err, ledger.ErrInProgress) {
 		t.Errorf("EraseOperation = %v, want ErrInProgress", err)
 	}
 	if after := d.history(id); !slices.Equal(after, before) {
 		t.Errorf("its history is %q and was %q", after, before)
 	}
 	d.end(drive, retry.Succeeded, result, "")
-	if err := d.EraseOperation(t.Context(), id, "dpo", "request 17"); err != nil {
+	if err := d.EraseOperation(t.Context(), id, dpo); err != nil {
 		t.Fatal(err)
 	}
 	d.gone("входа 4711", "79001234567")
@@ -195,7 +197,7 @@ func TestAnEarlierReaderWritesNothingBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.EraseOperation(t.Context(), id, "dpo", "request 17"); err != nil {
+	if err := d.EraseOperation(t.Context(), id, dpo); err != nil {
 		t.Fatal(err)
 	}
 	if err := drive.Begin(t.Context(), open); !errors.Is(err, ledger.ErrInProgress) {
@@ -214,11 +216,11 @@ func TestErasingWhatIsNotOurs(t *testing.T) {
 	d := openDesk(t)
 	id := d.done(draft("anna", body), result)
 	d.store("namespace", id, "shop-prod")
-	if report, err := d.Erase(t.Context(), "anna", "dpo", "request 17"); err != nil || report.Erased != 0 {
+	if report, err := d.Erase(t.Context(), "anna", dpo); err != nil || report.Erased != 0 {
 		t.Errorf("Erase = %+v, %v; want nothing", report, err)
 	}
 	for _, id := range []string{id, "0190a1b2-0000-7000-8000-000000000001"} {
-		if err := d.EraseOperation(t.Context(), id, "dpo", "request 17"); !errors.Is(err, ledger.ErrNotFound) {
+		if err := d.EraseOperation(t.Context(), id, dpo); !errors.Is(err, ledger.ErrNotFound) {
 			t.Errorf("EraseOperation = %v, want ErrNotFound", err)
 		}
 	}
@@ -235,11 +237,11 @@ func TestErasingAStepOfWhatIsBeingDriven(t *testing.T) {
 	d.store("parent_id", step, parent)
 	d.store("lease_owner", parent, "another/1/ab")
 	d.store("locked_until_ms", parent, int64(1)<<50)
-	if err := d.EraseOperation(t.Context(), step, "dpo", "request 17"); !errors.Is(err, ledger.ErrInProgress) {
+	if err := d.EraseOperation(t.Context(), step, dpo); !errors.Is(err, ledger.ErrInProgress) {
 		t.Errorf("EraseOperation = %v, want ErrInProgress", err)
 	}
 	d.store("locked_until_ms", parent, int64(1))
-	if err := d.EraseOperation(t.Context(), step, "dpo", "request 17"); err != nil {
+	if err := d.EraseOperation(t.Context(), step, dpo); err != nil {
 		t.Error(err)
 	}
 	if d.stored("result", step) != nil {
@@ -253,10 +255,10 @@ func TestErasingInAClosedLedger(t *testing.T) {
 	d := openDesk(t)
 	id := d.done(draft("anna", body), result)
 	d.close()
-	if _, err := d.Erase(t.Context(), "anna", "dpo", "request 17"); !errors.Is(err, ledger.ErrClosed) {
+	if _, err := d.Erase(t.Context(), "anna", dpo); !errors.Is(err, ledger.ErrClosed) {
 		t.Errorf("Erase = %v, want ErrClosed", err)
 	}
-	if err := d.EraseOperation(t.Context(), id, "dpo", "request 17"); !errors.Is(err, ledger.ErrClosed) {
+	if err := d.EraseOperation(t.Context(), id, dpo); !errors.Is(err, ledger.ErrClosed) {
 		t.Errorf("EraseOperation = %v, want ErrClosed", err)
 	}
 }
@@ -276,7 +278,7 @@ func TestErasingBesideALongRead(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	report, err := d.Erase(t.Context(), "anna", "dpo", "request 17")
+	report, err := d.Erase(t.Context(), "anna", dpo)
 	if _, ok := errors.AsType[*ledger.UnavailableError](err); !ok || report == nil || report.Erased != 1 {
 		t.Errorf("Erase = %+v, %v; want a report and why the files are not done", report, err)
 	}
@@ -289,7 +291,7 @@ func TestErasingBesideALongRead(t *testing.T) {
 	if err := reading.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if report, err = d.Erase(t.Context(), "anna", "dpo", "request 17"); err != nil || report.Erased != 1 {
+	if report, err = d.Erase(t.Context(), "anna", dpo); err != nil || report.Erased != 1 {
 		t.Errorf("Erase = %+v, %v", report, err)
 	}
 	d.gone("79001234567")

@@ -92,7 +92,7 @@ func ExampleLedger_Erase() {
 		log.Fatal(err)
 	}
 
-	report, err := led.Erase(ctx, "shop-customer-7", "anna@shop", "request 17 of the customer")
+	report, err := led.Erase(ctx, "shop-customer-7", ledger.Decision{Who: "anna@shop", Why: "request 17 of the customer"})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -2,28 +2,12 @@ package ledger
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/botix-pro/sdk-go/ledger/internal/store"
 )
-
-// ErrDecision says that it was not said who decides, or why.
-var ErrDecision = errors.New("a decision needs who makes it and why")
-
-// Decision is a person's word on events: who and why are required and kept in
-// the history of each event.
-type Decision struct{ Who, Why string }
-
-func (d Decision) check() error {
-	if strings.TrimSpace(d.Who) == "" || strings.TrimSpace(d.Why) == "" {
-		return ErrDecision
-	}
-	return nil
-}
 
 // Replay asks for events to be worked again.
 type Replay struct {
@@ -31,6 +15,7 @@ type Replay struct {
 	// Its Limit and After are not used. Without a status, events that failed, were
 	// handled or were superseded are taken.
 	Events EventFilter
+	// Decision is required, but for a DryRun.
 	Decision
 	// Every is the pause between two of them, so that a thousand do not come at
 	// once. Default none.

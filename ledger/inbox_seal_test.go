@@ -125,7 +125,7 @@ func TestEraseReachesEvents(t *testing.T) {
 	b.settled(t, erased.Number)
 	b.settled(t, kept.Number)
 	stop()
-	if _, err := b.led.Erase(t.Context(), "customer-evt_1", "ann", "asked for in ticket 17"); err != nil {
+	if _, err := b.led.Erase(t.Context(), "customer-evt_1", ledger.Decision{Who: "ann", Why: "asked for in ticket 17"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.event(t, erased.Number); got.Payload != nil || got.Status != ledger.EventHandled || len(got.Operations) != 1 {

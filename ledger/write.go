@@ -372,14 +372,13 @@ type change struct {
 	next    store.Lease
 	cause   Cause
 	attempt *store.Attempt // that ended; nil when none did
-
-	who, why string // where somebody decided
+	by      Decision       // where somebody decided
 }
 
 func (c change) write(ctx context.Context, tx store.Tx) error {
 	e := store.Event{
 		OperationID: c.is.ID, At: c.is.UpdatedAt, From: c.was.Status, To: c.is.Status, What: string(c.cause),
-		Who: c.who, Why: c.why,
+		Who: c.by.Who, Why: c.by.Why,
 	}
 	err := tx.Update(ctx, c.is, c.next)
 	if errors.Is(err, store.ErrTargetTaken) && c.cause != CauseFound {
