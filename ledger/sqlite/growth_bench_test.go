@@ -20,8 +20,9 @@ var growTo = flag.Int("rows", 20_000, "how many operations BenchmarkGrowth fills
 // BenchmarkGrowth compares a ledger with many rows to one with 10,000: what an
 // operation costs, in batches so that it is not the disk that is measured, what
 // finding one by its key costs, and what lists cost that find nothing and so read
-// everything. Once with keys that grow with time, as
-// those that the ledger makes, and once with a caller's random ones.
+// everything; further a page of a customer, all that a story is told from, a poll of
+// a worker that finds nothing, and one that finds work. Once with keys that grow
+// with time, as those that the ledger makes, and once with a caller's random ones.
 func BenchmarkGrowth(b *testing.B) {
 	b.Run("ordered keys", func(b *testing.B) { growth(b, func(string) string { return "" }) })
 	b.Run("random keys", func(b *testing.B) {
@@ -102,6 +103,71 @@ func growth(b *testing.B, keyOf func(id string) string) {
 		}
 		return float64((cpuTime() - cpu).Microseconds()) / 1000
 	}
+	place := store.Place{Namespace: "shop-prod", API: "botix", Origin: "https://api.botix.pro", Credential: "0123456789abcdef0123456789abcdef"}
+	// poll is what a worker does that finds up to eight operations due, without
+	// taking them.
+	poll := func(want int) func(store.Tx) error {
+		return func(tx store.Tx) error {
+			now := time.Now().UnixMilli()
+			if _, err := tx.Parked(b.Context(), place); err != nil {
+				return err
+			}
+			due, err := tx.Due(b.Context(), place, now, 8)
+			if len(due) != want {
+				b.Errorf("%d operations are due, want %d", len(due), want)
+			}
+			return err
+		}
+	}
+	page := func(tx store.Tx) error {
+		ops, err := tx.List(b.Context(), &store.Filter{Namespace: "shop-prod", Customer: "customer-42", Limit: 51})
+		if len(ops) == 0 {
+			b.Error("a customer has no operations")
+		}
+		return err
+	}
+	// story reads one of the latest operations by its key, and all that belongs to it.
+	story := func(tx store.Tx) error {
+		op, err := tx.ByKey(b.Context(), "botix", keys[len(keys)-1-mathrand.IntN(min(len(keys), 100))])
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Attempts(b.Context(), op.ID); err != nil {
+			return err
+		}
+		if _, err := tx.History(b.Context(), op.ID); err != nil {
+			return err
+		}
+		_, err = tx.Children(b.Context(), op.ID)
+		return err
+	}
+	// cpu is the processor time of one of n reads.
+	cpu := func(n int, read func(store.Tx) error) float64 {
+		before := cpuTime()
+		for range n {
+			if err := s.Read(b.Context(), read); err != nil {
+				b.Fatal(err)
+			}
+		}
+		return float64((cpuTime() - before).Microseconds()) / float64(n)
+	}
+	// leave records operations that wait for a worker.
+	leave := func(n int) {
+		err := s.Write(b.Context(), func(tx store.Tx) error {
+			for range n {
+				op, _ := benchOperation(benchNumber.Add(1))
+				op.Driver, op.NextStep, op.PossiblySent, op.AttemptCount, op.FirstSentAt = "worker", "", false, 0, 0
+				op.ResendUntil, op.Lease = 0, store.Lease{}
+				if err := tx.Insert(b.Context(), op); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
 	median := func(f func() time.Duration) float64 {
 		var all []time.Duration
 		for range 7 {
@@ -124,6 +190,11 @@ func growth(b *testing.B, keyOf func(id string) string) {
 		b.ReportMetric(list(store.Filter{Customer: "nobody"}), "cpu-ms/list-by-customer")
 		b.ReportMetric(list(store.Filter{Path: "/none/*"}), "cpu-ms/list-by-path")
 		b.ReportMetric(list(store.Filter{RequestID: "none"}), "cpu-ms/list-by-request")
+		b.ReportMetric(cpu(20, page)/1000, "cpu-ms/customer-page")
+		b.ReportMetric(cpu(500, story), "cpu-µs/story")
+		b.ReportMetric(cpu(500, poll(0)), "cpu-µs/idle-poll")
+		leave(5000)
+		b.ReportMetric(cpu(500, poll(8)), "cpu-µs/poll-of-5000-due")
 	}
 	if info, err := os.Stat(path); err == nil {
 		b.ReportMetric(float64(info.Size())/float64(rows), "bytes/operation")
