@@ -15,7 +15,8 @@ import (
 	"github.com/botix-pro/sdk-go/retry"
 )
 
-// Request is a raw call, for operations the SDK has no method for.
+// Request is a raw call, for operations the SDK has no method for. [Client.Do]
+// makes it, and [Client.Record] records it.
 type Request struct {
 	Method string // GET, POST, PUT, PATCH or DELETE
 	// Path begins with a slash and is escaped already: "/public/v1/contacts/7".
@@ -37,28 +38,12 @@ type Request struct {
 // more.
 func (c *Client) Do(ctx context.Context, r Request, out any, opts ...CallOption) error {
 	const operation = "do"
-	if ctx == nil {
-		return &InputError{operation, "ctx", "is nil"}
-	}
-	switch r.Method {
-	case http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
-	default:
-		return &InputError{operation, "method", "is not GET, POST, PUT, PATCH or DELETE"}
-	}
 	if v := reflect.ValueOf(out); out != nil && (v.Kind() != reflect.Pointer || v.IsNil()) {
 		return &InputError{operation, "out", "is not a pointer to something"}
 	}
-	path, err := rest.ParsePath(r.Path)
+	path, err := r.check(ctx)
 	if err != nil {
-		return &InputError{operation, "path", err.Error()}
-	}
-	for name, values := range r.Query {
-		if !utf8.ValidString(name) || slices.ContainsFunc(values, func(v string) bool { return !utf8.ValidString(v) }) {
-			return &InputError{operation, "query", "is not valid UTF-8"}
-		}
-	}
-	if r.Method == http.MethodGet && r.Body != nil {
-		return &InputError{operation, "body", "is not for a GET"}
+		return err
 	}
 	cfg, err := callOptions(operation, opts)
 	if err != nil {
@@ -90,6 +75,32 @@ func (c *Client) Do(ctx context.Context, r Request, out any, opts ...CallOption)
 		return &decodeError{operation, answer.Unreadable(err)}
 	}
 	return nil
+}
+
+// check refuses a raw request that cannot be right, and returns its path.
+func (r *Request) check(ctx context.Context) (rest.Path, error) {
+	const operation = "do"
+	if ctx == nil {
+		return rest.Path{}, &InputError{operation, "ctx", "is nil"}
+	}
+	switch r.Method {
+	case http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
+	default:
+		return rest.Path{}, &InputError{operation, "method", "is not GET, POST, PUT, PATCH or DELETE"}
+	}
+	path, err := rest.ParsePath(r.Path)
+	if err != nil {
+		return rest.Path{}, &InputError{operation, "path", err.Error()}
+	}
+	for name, values := range r.Query {
+		if !utf8.ValidString(name) || slices.ContainsFunc(values, func(v string) bool { return !utf8.ValidString(v) }) {
+			return rest.Path{}, &InputError{operation, "query", "is not valid UTF-8"}
+		}
+	}
+	if r.Method == http.MethodGet && r.Body != nil {
+		return rest.Path{}, &InputError{operation, "body", "is not for a GET"}
+	}
+	return path, nil
 }
 
 // decodeError: a call succeeded, and what the caller gave cannot hold its data.

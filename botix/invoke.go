@@ -189,10 +189,7 @@ func (c *Client) name(ctx context.Context, op *call.Operation, cfg callConfig) e
 		return nil // the key is made from the intent
 	}
 	if cfg.keySet {
-		for _, doubt := range idemkey.Lint(cfg.key) {
-			c.engine.Log.LogAttrs(ctx, slog.LevelWarn, "doubtful idempotency key",
-				slog.String("op", op.Endpoint.Name), slog.String("why", doubt.Why))
-		}
+		c.doubt(ctx, op.Endpoint, cfg.key)
 		if c.engine.Ledger == nil {
 			return c.keys.claim(op)
 		}
@@ -204,6 +201,14 @@ func (c *Client) name(ctx context.Context, op *call.Operation, cfg callConfig) e
 	}
 	op.Request.Key = key.String()
 	return nil
+}
+
+// doubt warns of a caller's key that two operations could get.
+func (c *Client) doubt(ctx context.Context, ep *call.Endpoint, key string) {
+	for _, doubt := range idemkey.Lint(key) {
+		c.engine.Log.LogAttrs(ctx, slog.LevelWarn, "doubtful idempotency key",
+			slog.String("op", ep.Name), slog.String("why", doubt.Why))
+	}
 }
 
 // envelope is what the API wraps its answers in.

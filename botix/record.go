@@ -9,6 +9,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/botix-pro/sdk-go/internal/call"
+	"github.com/botix-pro/sdk-go/internal/friend"
+	"github.com/botix-pro/sdk-go/internal/idemkey"
 	"github.com/botix-pro/sdk-go/internal/rest"
 	"github.com/botix-pro/sdk-go/ledger"
 )
@@ -30,6 +32,7 @@ import (
 //	WebhookChange    Webhooks.Update
 //	DeleteWebhook    Webhooks.Delete
 //	TestWebhook      Webhooks.Test
+//	Request          Do
 //
 // Webhooks.Create has none: its answer shows a secret, once, and nobody would be
 // there to receive it. A WebhookChange needs a client that keeps its body, which
@@ -42,6 +45,7 @@ type wish struct {
 	args     []string // as in input
 	body     any
 	check    func(*checker)
+	raw      *Request // instead of all of these
 }
 
 // Record records an operation in tx, a transaction of the program's own on the
@@ -82,53 +86,123 @@ func (c *Client) Enqueue(ctx context.Context, p Recordable, i ledger.Intent, opt
 	return c.engine.Ledger.Enqueue(ctx, *draft)
 }
 
+// Draft is what [Client.Record] records, for others to record: the handler of an
+// event of the inbox, in the commit that marks the event as handled.
+//
+//	draft, err := client.Draft(ctx, botix.SendMessage{ContactID: 42, Content: "Оплата получена"},
+//		h.Intent("shop-customer-7", "payment-received"))
+//	if err != nil {
+//		return err
+//	}
+//	return h.Record(draft)
+func (c *Client) Draft(ctx context.Context, p Recordable, i ledger.Intent, opts ...RecordOption) (ledger.Draft, error) {
+	draft, err := c.draft(ctx, "Draft", p, i, opts)
+	if err != nil {
+		return ledger.Draft{}, err
+	}
+	return *draft, nil
+}
+
 // RecordOption changes how an operation is recorded.
-type RecordOption func(*ledger.Draft)
+type RecordOption func(*recordConfig)
+
+type recordConfig struct {
+	expires time.Time
+	key     string
+	keySet  bool
+	friend  friend.Call // its Endpoint is nil for an operation of this package
+}
+
+// Friend is where a package that is built on this one describes an operation.
+func (c *recordConfig) Friend() *friend.Call { return &c.friend }
 
 // WithExpiry ends the wish for the operation at t: no attempt of it begins then or
 // later. If nothing was possibly sent by then, it ends as failed; if something was,
 // it is to be found out what became of that, and is not sent again. A message that
 // wishes good morning is better not sent at noon.
-func WithExpiry(t time.Time) RecordOption { return func(d *ledger.Draft) { d.Expires = t } }
+func WithExpiry(t time.Time) RecordOption { return func(c *recordConfig) { c.expires = t } }
+
+// WithKey sends the operation under key, and not under one that is made of the
+// intent, as [WithIdempotencyKey] does a call. What is said there holds here too.
+func WithKey(key string) RecordOption {
+	return func(c *recordConfig) { c.key, c.keySet = key, true }
+}
 
 // draft checks an operation that is to be recorded and fixes its bytes.
 func (c *Client) draft(ctx context.Context, method string, p Recordable, i ledger.Intent, opts []RecordOption) (*ledger.Draft, error) {
+	var cfg recordConfig
 	switch {
 	case c.engine.Ledger == nil:
 		return nil, errNoLedger(method)
 	case p == nil:
 		return nil, &InputError{method, "the operation", "is nil"}
 	}
-	w := p.wish()
-	in := check(ctx, w.endpoint)
-	w.check(in)
-	if in.err != nil {
-		return nil, in.err
+	for _, opt := range opts {
+		if opt == nil {
+			return nil, &InputError{method, "option", "is nil"}
+		}
+		opt(&cfg)
+	}
+	op, err := c.wished(ctx, p.wish(), &cfg)
+	if err != nil {
+		return nil, err
 	}
 	if err := i.Check(); err != nil {
-		return nil, &InputError{w.endpoint.Name, "intent", err.Error()}
-	}
-	path, err := rest.BuildPath(w.endpoint.Path, w.args...)
-	if err != nil {
-		return nil, &InputError{w.endpoint.Name, "path", err.Error()}
-	}
-	op := call.Operation{Endpoint: w.endpoint, Request: rest.Request{Method: w.endpoint.Method, Path: path}}
-	if err := prepare(&op, w.body); err != nil {
-		return nil, err
+		return nil, &InputError{op.Endpoint.Name, "intent", err.Error()}
 	}
 	id, err := uuid.NewV7FromReader(c.random)
 	if err != nil {
 		return nil, fmt.Errorf("no operation id could be made: %w", err)
 	}
-	op.ID, op.Intent, op.Keeping = id.String(), i, c.keeping.of(w.endpoint, ledger.Keeping{})
-	draft := c.engine.Draft(&op)
-	for _, opt := range opts {
-		if opt == nil {
-			return nil, &InputError{w.endpoint.Name, "option", "is nil"}
+	op.ID, op.Intent, op.Keeping = id.String(), i, c.keeping.of(op.Endpoint, ledger.Keeping{})
+	if cfg.keySet {
+		if problem := idemkey.Problem(cfg.key); problem != "" {
+			return nil, &InputError{op.Endpoint.Name, "idempotency key", problem}
 		}
-		opt(draft)
+		c.doubt(ctx, op.Endpoint, cfg.key)
+		op.Request.Key, op.Named = cfg.key, true
 	}
+	draft := c.engine.Draft(op)
+	draft.Expires = cfg.expires
 	return draft, nil
+}
+
+// wished is the operation of a wish: its endpoint, path and bytes.
+func (c *Client) wished(ctx context.Context, w wish, cfg *recordConfig) (*call.Operation, error) {
+	if w.raw != nil {
+		return c.wishedRaw(ctx, w.raw, cfg)
+	}
+	in := check(ctx, w.endpoint)
+	w.check(in)
+	if in.err != nil {
+		return nil, in.err
+	}
+	path, err := rest.BuildPath(w.endpoint.Path, w.args...)
+	if err != nil {
+		return nil, &InputError{w.endpoint.Name, "path", err.Error()}
+	}
+	op := &call.Operation{Endpoint: w.endpoint, Request: rest.Request{Method: w.endpoint.Method, Path: path}}
+	return op, prepare(op, w.body)
+}
+
+// wishedRaw is wished for a raw request.
+func (c *Client) wishedRaw(ctx context.Context, r *Request, cfg *recordConfig) (*call.Operation, error) {
+	path, err := r.check(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ep := c.row(r.Method, path, callConfig{})
+	if cfg.friend.Endpoint != nil {
+		ep = cfg.friend.Endpoint
+	}
+	switch {
+	case !ep.Mutates():
+		return nil, &InputError{ep.Name, "the operation", "changes nothing: there is nothing to record"}
+	case ep.Secret:
+		return nil, &InputError{ep.Name, "the operation", "is answered with a secret, once, and nobody would be there to receive it"}
+	}
+	op := &call.Operation{Endpoint: ep, Request: rest.Request{Method: r.Method, Path: path, Query: r.Query.Encode()}}
+	return op, prepare(op, r.Body)
 }
 
 // SendMessages is the input of a bulk send: 1 to [MaxBulkMessages].
@@ -174,71 +248,79 @@ type DeleteWebhook struct{ ID WebhookID }
 // TestWebhook says which subscription's URL gets a test event.
 type TestWebhook struct{ ID WebhookID }
 
-func (p SendMessage) wish() wish { return wish{messagesSend, nil, p, p.check} }
+func (p SendMessage) wish() wish { return wish{endpoint: messagesSend, body: p, check: p.check} }
 
 func (p SendMessages) wish() wish {
-	return wish{messagesBulkSend, nil, newMessages{p}, func(in *checker) {
+	return wish{endpoint: messagesBulkSend, body: newMessages{p}, check: func(in *checker) {
 		in.atMostItems("messages", len(p), MaxBulkMessages)
 		checkMessages(in, p)
 	}}
 }
 
-func (p CreateContact) wish() wish { return wish{contactsCreate, nil, p, p.check} }
+func (p CreateContact) wish() wish { return wish{endpoint: contactsCreate, body: p, check: p.check} }
 
 func (p CreateContacts) wish() wish {
-	return wish{contactsBulkCreate, nil, newContacts{p}, func(in *checker) {
+	return wish{endpoint: contactsBulkCreate, body: newContacts{p}, check: func(in *checker) {
 		in.atMostItems("contacts", len(p), MaxBulkContacts)
 		checkNewContacts(in, p)
 	}}
 }
 
 func (p ContactChange) wish() wish {
-	return wish{contactsUpdate, pathArgs(p.ID), p.Fields, func(in *checker) {
+	return wish{endpoint: contactsUpdate, args: pathArgs(p.ID), body: p.Fields, check: func(in *checker) {
 		in.id("id", int64(p.ID))
 		p.Fields.check(in, "the update")
 	}}
 }
 
 func (p ContactChanges) wish() wish {
-	return wish{contactsBulkUpdate, nil, contactChanges{p}, func(in *checker) {
+	return wish{endpoint: contactsBulkUpdate, body: contactChanges{p}, check: func(in *checker) {
 		in.atMostItems("updates", len(p), MaxBulkContacts)
 		checkChanges(in, p)
 	}}
 }
 
-func (p DeleteContact) wish() wish { return wish{contactsDelete, pathArgs(p.ID), nil, checkID(p.ID)} }
+func (p DeleteContact) wish() wish {
+	return wish{endpoint: contactsDelete, args: pathArgs(p.ID), check: checkID(p.ID)}
+}
 
 func (p AddTag) wish() wish {
-	return wish{contactsAddTag, pathArgs(p.ContactID), newTag{p.Tag}, func(in *checker) {
+	return wish{endpoint: contactsAddTag, args: pathArgs(p.ContactID), body: newTag{p.Tag}, check: func(in *checker) {
 		in.id("id", int64(p.ContactID))
 		in.required("tag", p.Tag)
 	}}
 }
 
 func (p RemoveTag) wish() wish {
-	return wish{contactsRemoveTag, pathArgs(p.ContactID, p.Tag), nil, func(in *checker) {
+	return wish{endpoint: contactsRemoveTag, args: pathArgs(p.ContactID, p.Tag), check: func(in *checker) {
 		in.id("id", int64(p.ContactID))
 		in.pathTag(p.Tag)
 	}}
 }
 
 func (p StartScenario) wish() wish {
-	return wish{scenariosRun, pathArgs(p.ID), p.RunScenario, func(in *checker) {
+	return wish{endpoint: scenariosRun, args: pathArgs(p.ID), body: p.RunScenario, check: func(in *checker) {
 		in.id("id", int64(p.ID))
 		in.id("contact_id", int64(p.ContactID))
 	}}
 }
 
 func (p WebhookChange) wish() wish {
-	return wish{webhooksUpdate, pathArgs(p.ID), p.Fields, func(in *checker) {
+	return wish{endpoint: webhooksUpdate, args: pathArgs(p.ID), body: p.Fields, check: func(in *checker) {
 		in.id("id", int64(p.ID))
 		p.Fields.check(in)
 	}}
 }
 
-func (p DeleteWebhook) wish() wish { return wish{webhooksDelete, pathArgs(p.ID), nil, checkID(p.ID)} }
+func (p DeleteWebhook) wish() wish {
+	return wish{endpoint: webhooksDelete, args: pathArgs(p.ID), check: checkID(p.ID)}
+}
 
-func (p TestWebhook) wish() wish { return wish{webhooksTest, pathArgs(p.ID), nil, checkID(p.ID)} }
+func (p TestWebhook) wish() wish {
+	return wish{endpoint: webhooksTest, args: pathArgs(p.ID), check: checkID(p.ID)}
+}
+
+func (r Request) wish() wish { return wish{raw: &r} }
 
 func checkID[ID ~int64](id ID) func(*checker) {
 	return func(in *checker) { in.id("id", int64(id)) }

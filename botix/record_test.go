@@ -204,6 +204,40 @@ func (s *sandbox) closes(err error) {
 	}
 }
 
+// A raw request is recorded and carried on like any other operation; what reads,
+// or shows a secret, is not.
+func TestRecordARawRequest(t *testing.T) {
+	withLedger(t, botixtest.Config{}, nil, func(s *sandbox, led *ledger.Ledger) {
+		to := s.contact("Анна")
+		raw := botix.Request{Method: "POST", Path: "/public/v1/messages", Body: botix.SendMessage{ContactID: to, Content: "x"}}
+		s.srv.Script(botixtest.On("messagesSend").Nth(1).Do(botixtest.CutAfter()))
+		const key = "shop-prod:order-confirmed:shop-customer-7:order-1024"
+		op := s.enqueue(raw, 1, botix.WithKey(key))
+		draft, err := s.client.Draft(s.Context(), raw, nth(1))
+		if err != nil || draft.Payload.Path != op.Path || draft.Intent != nth(1) {
+			s.Errorf("Draft = %+v, %v", draft, err)
+		}
+		s.worked(led, time.Hour)
+		s.stands(s.operation(led, op.ID), ledger.StatusSucceeded, ledger.NextNone)
+		s.messages(to, 1)
+		for _, call := range s.srv.Journal().Calls("messagesSend") {
+			if call.IdempotencyKey != key {
+				s.Errorf("it was sent under %q", call.IdempotencyKey)
+			}
+		}
+		for name, r := range map[string]botix.Request{
+			"a read":    {Method: "GET", Path: "/public/v1/me"},
+			"a secret":  {Method: "POST", Path: "/public/v1/webhooks", Body: map[string]any{}},
+			"no method": {Path: "/public/v1/me"},
+			"no path":   {Method: "POST"},
+		} {
+			if op, err := s.client.Enqueue(s.Context(), r, nth(2)); !errors.Is(err, botix.ErrInvalidInput) {
+				s.Errorf("%s: Enqueue = %+v, %v", name, op, err)
+			}
+		}
+	})
+}
+
 // The handle of a program's own database serves, too, and its transactions are
 // found by a worker that is told of them.
 func TestRecordInADatabaseOfTheProgram(t *testing.T) {
