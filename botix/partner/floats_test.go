@@ -144,6 +144,9 @@ func (w *walker) walk(t types.Type, at string) {
 		return
 	}
 	if named, ok := t.(*types.Named); ok {
+		if named.Obj().Pkg() == w.home && machinery[named.Obj().Name()] {
+			return
+		}
 		for arg := range named.TypeArgs().Types() {
 			w.walk(arg, at+"[…]")
 		}

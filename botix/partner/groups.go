@@ -101,14 +101,7 @@ func (req CreateGroup) contradicts(data any) bool {
 //	key, err := keys.CreateGroup("cust_42", "v1")
 //	group, err := client.Groups.Create(ctx, req, botix.WithIdempotencyKey(key))
 func (s *GroupsService) Create(ctx context.Context, req CreateGroup, opts ...CallOption) (*Group, error) {
-	in := s.c.input(ctx, "groupsCreate")
-	in.required("name", req.Name)
-	in.text("external_id", req.ExternalID)
-	if req.ProjectID < 0 {
-		in.fail("project_id", "is negative")
-	}
-	in.body = req
-	return invoke[Group](ctx, in, opts)
+	return invoke[Group](ctx, req.wish(ctx, s.c), opts)
 }
 
 // Get returns one group. It fails with [botix.ErrNotFound] when the partner has
@@ -130,15 +123,7 @@ type GroupUpdate struct {
 // Update changes the fields of a group that req sets, and returns the group as it
 // is then.
 func (s *GroupsService) Update(ctx context.Context, group GroupID, req GroupUpdate, opts ...CallOption) (*Group, error) {
-	in := s.c.input(ctx, "groupsUpdate")
-	in.group(group)
-	in.change("name", req.Name)
-	in.change("external_id", req.ExternalID)
-	if req == (GroupUpdate{}) {
-		in.fail("the update", "sets nothing")
-	}
-	in.body = req
-	return invoke[Group](ctx, in, opts)
+	return invoke[Group](ctx, GroupChange{group, req}.wish(ctx, s.c), opts)
 }
 
 // Delete deletes a group; what its wallet holds goes back to the partner. It fails
@@ -146,9 +131,7 @@ func (s *GroupsService) Update(ctx context.Context, group GroupID, req GroupUpda
 // [botix.ErrNotFound] when there is no such group, unless an earlier attempt of
 // this very call may have deleted it: then it is gone as asked, a success.
 func (s *GroupsService) Delete(ctx context.Context, group GroupID, opts ...CallOption) error {
-	in := s.c.input(ctx, "groupsDelete")
-	in.group(group)
-	_, err := invoke[botix.RawJSON](ctx, in, opts)
+	_, err := invoke[botix.RawJSON](ctx, DeleteGroup{group}.wish(ctx, s.c), opts)
 	return err
 }
 
@@ -181,15 +164,7 @@ type SpendLimitUpdate struct {
 // SetSpendLimit sets what a group may spend, and returns the limit as it is then.
 // Setting what is set already is a change too: it has its own policy version.
 func (s *GroupsService) SetSpendLimit(ctx context.Context, group GroupID, req SpendLimitUpdate, opts ...CallOption) (*SpendLimit, error) {
-	in := s.c.input(ctx, "spendLimitUpdate")
-	in.group(group)
-	if limit, ok := req.Limit.Get(); ok {
-		in.notNegative("spend_limit", limit)
-	} else if !req.Limit.IsNull() {
-		in.fail("spend_limit", "is not given; null removes a limit")
-	}
-	in.body = req
-	return invoke[SpendLimit](ctx, in, opts)
+	return invoke[SpendLimit](ctx, SpendLimitChange{group, req.Limit}.wish(ctx, s.c), opts)
 }
 
 // orZero is what a pointer points to, zero for nil.

@@ -25,19 +25,14 @@ func exchange[T any](ctx context.Context, in *input, opts []CallOption) (*T, *li
 	if in.err != nil {
 		return nil, nil, in.err
 	}
-	path, err := in.ep.path(in.ids)
+	request, err := in.request()
 	if err != nil {
-		return nil, nil, &botix.InputError{Operation: in.ep.Name, Field: "path", Problem: err.Error()}
-	}
-	body, err := in.encode()
-	if err != nil {
-		return nil, nil, &botix.InputError{Operation: in.ep.Name, Field: "body", Problem: "cannot be encoded: " + err.Error()}
+		return nil, nil, err
 	}
 	var env answer.Envelope[T, listMeta]
 	described := friend.Option[CallOption](func(f *friend.Call) {
 		*f = describe(in, &env)
 	})
-	request := botix.Request{Method: in.ep.Method, Path: path.String(), Query: in.query, Body: body}
 	err = in.c.core.Do(ctx, request, nil, slices.Concat([]CallOption{described}, opts)...)
 	if _, unrecorded := err.(*ledger.UnrecordedError); err != nil && !unrecorded {
 		return nil, nil, err
@@ -59,6 +54,19 @@ func describe[T any](in *input, env *answer.Envelope[T, listMeta]) friend.Call {
 		Made:     func() ledger.Target { return in.target(env.Data) },
 		Foreign:  func() bool { return foreign(env.Data, in.body) },
 	}
+}
+
+// request is the call as package botix makes it.
+func (in *input) request() (botix.Request, error) {
+	path, err := in.ep.path(in.ids)
+	if err != nil {
+		return botix.Request{}, &botix.InputError{Operation: in.ep.Name, Field: "path", Problem: err.Error()}
+	}
+	body, err := in.encode()
+	if err != nil {
+		return botix.Request{}, &botix.InputError{Operation: in.ep.Name, Field: "body", Problem: "cannot be encoded: " + err.Error()}
+	}
+	return botix.Request{Method: in.ep.Method, Path: path.String(), Query: in.query, Body: body}, nil
 }
 
 // encode makes the body, in the contract's words.

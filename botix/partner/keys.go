@@ -158,14 +158,8 @@ type KeyUpdate struct {
 // Where the route does not name the group, Update reads the key first, to see that
 // it is the group's.
 func (s *KeysService) Update(ctx context.Context, group GroupID, key KeyID, req KeyUpdate, opts ...CallOption) (*Key, error) {
-	in := s.one(ctx, "keysUpdate", group, key)
-	in.change("name", req.Name)
-	in.change("external_id", req.ExternalID)
-	if req == (KeyUpdate{}) {
-		in.fail("the update", "sets nothing")
-	}
-	in.body = req
-	if err := s.prove(ctx, in, group, key); err != nil {
+	in := KeyChange{group, key, req}.wish(ctx, s.c)
+	if err := s.prove(ctx, in); err != nil {
 		return nil, err
 	}
 	return invoke[Key](ctx, in, opts)
@@ -177,8 +171,8 @@ func (s *KeysService) Update(ctx context.Context, group GroupID, key KeyID, req 
 //
 // Like [KeysService.Update] it may read the key first.
 func (s *KeysService) Revoke(ctx context.Context, group GroupID, key KeyID, opts ...CallOption) error {
-	in := s.one(ctx, "keysDelete", group, key)
-	if err := s.prove(ctx, in, group, key); err != nil {
+	in := RevokeKey{group, key}.wish(ctx, s.c)
+	if err := s.prove(ctx, in); err != nil {
 		return err
 	}
 	_, err := invoke[botix.RawJSON](ctx, in, opts)
@@ -194,13 +188,16 @@ func (s *KeysService) one(ctx context.Context, operation string, group GroupID, 
 
 // prove sees to it that a change reaches only a key of the group that the call
 // names. A key never moves to another group, so what is read stays true.
-func (s *KeysService) prove(ctx context.Context, in *input, group GroupID, key KeyID) error {
-	if in.err != nil || in.ep.names("group") {
+func (s *KeysService) prove(ctx context.Context, in *input) error {
+	if in.err != nil || !in.unproved() {
 		return nil
 	}
-	_, err := s.Get(ctx, group, key)
+	_, err := s.Get(ctx, GroupID(in.ids["group"]), KeyID(in.ids["key"]))
 	if err == nil || errors.Is(err, botix.ErrNotFound) { // what is not there cannot be somebody else's
 		return nil
 	}
 	return &unsentError{in.ep.Name, err}
 }
+
+// unproved reports whether a change names a key whose route does not tell the group.
+func (in *input) unproved() bool { return in.ids["key"] != "" && !in.ep.names("group") }

@@ -69,11 +69,7 @@ func (req CreateProject) contradicts(data any) bool {
 // Create makes a project. It fails with [ErrAlreadyExists] where the server takes an
 // external id only once.
 func (s *ProjectsService) Create(ctx context.Context, req CreateProject, opts ...CallOption) (*Project, error) {
-	in := s.c.input(ctx, "projectsCreate")
-	in.required("name", req.Name)
-	in.text("external_id", req.ExternalID)
-	in.body = req
-	return invoke[Project](ctx, in, opts)
+	return invoke[Project](ctx, req.wish(ctx, s.c), opts)
 }
 
 // ListProjectKeys says which page of a project's keys is wanted.

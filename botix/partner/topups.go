@@ -2,7 +2,6 @@ package partner
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/botix-pro/sdk-go/money"
 )
@@ -37,18 +36,5 @@ func (req CreateTopUp) contradicts(data any) bool {
 //	key, err := keys.TopUp("cust_42", paymentEvent.ID, entry.ID)
 //	credit, err := client.TopUps.Create(ctx, group, req, botix.WithIdempotencyKey(key))
 func (s *TopUpsService) Create(ctx context.Context, group GroupID, req CreateTopUp, opts ...CallOption) (*Transaction, error) {
-	in := s.c.input(ctx, "topUpsCreate")
-	in.group(group)
-	in.required("reference", req.Reference)
-	least := s.c.contract.MinimumTopUp
-	switch {
-	case !req.Amount.IsSet():
-		in.fail("amount", "is unset")
-	case req.Amount.Sign() <= 0:
-		in.fail("amount", "is not above 0")
-	case req.Amount.Cmp(least) < 0:
-		in.fail("amount", fmt.Sprintf("is below the minimum of %s", least))
-	}
-	in.body = req
-	return invoke[Transaction](ctx, in, opts)
+	return invoke[Transaction](ctx, TopUpGroup{group, req.Amount, req.Reference}.wish(ctx, s.c), opts)
 }
