@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -69,16 +70,28 @@ func (h *Handling) Record(d Draft) error {
 }
 
 // CompleteTx does in a transaction of the caller's own what otherwise happens when
-// the handler returns nil, so that rows of the program change with it. The handler
-// commits tx and returns nil. A transaction of another database is
-// [ErrForeignTx]; when the event was lost to another worker it is [ErrLeaseLost],
-// and tx is to be rolled back, as after every error.
-func (h *Handling) CompleteTx(ctx context.Context, tx *sql.Tx) error {
+// the handler returns nil, so that rows of the program change with it. Operations
+// are the ids of those that were recorded in tx for the event, as by a client's
+// Record: they and the event know each other from then on. The handler commits tx
+// and returns nil:
+//
+//	return led.InTx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+//		op, err := client.Record(ctx, tx, params, h.Intent(customer, action))
+//		if err != nil {
+//			return err
+//		}
+//		return h.CompleteTx(ctx, tx, op.ID)
+//	})
+//
+// A transaction of another database is [ErrForeignTx], an operation that the
+// ledger does not have [ErrNotFound]; when the event was lost to another worker it
+// is [ErrLeaseLost]. After an error tx is to be rolled back.
+func (h *Handling) CompleteTx(ctx context.Context, tx *sql.Tx, operations ...string) error {
 	within, err := h.inbox.ledger.store.Within(ctx, tx)
 	if err != nil {
 		return err
 	}
-	if err := h.complete(ctx, within); err != nil {
+	if err := h.complete(ctx, within, operations...); err != nil {
 		return err
 	}
 	h.lent = true
@@ -86,13 +99,16 @@ func (h *Handling) CompleteTx(ctx context.Context, tx *sql.Tx) error {
 }
 
 // complete records what the event leads to, and that it was handled.
-func (h *Handling) complete(ctx context.Context, tx store.Tx) error {
+func (h *Handling) complete(ctx context.Context, tx store.Tx, operations ...string) error {
 	for _, d := range h.drives {
 		op, err := d.insert(ctx, tx)
 		if err != nil {
 			return err
 		}
-		if err := tx.Link(ctx, h.row.Seq, op.ID); err != nil {
+		operations = append(slices.Clip(operations), op.ID)
+	}
+	for _, id := range operations {
+		if err := tx.Link(ctx, h.row.Seq, id); err != nil {
 			return err
 		}
 	}

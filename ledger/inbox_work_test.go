@@ -352,3 +352,46 @@ func TestCompleteInTheCallersTransaction(t *testing.T) {
 		t.Errorf("%d operations, want 1", n)
 	}
 }
+
+// Operations that a handler records in a transaction of its own are tied to the
+// event as those are that it asks for; a replay finds them.
+func TestOperationsOfTheCallersTransactionAreLinked(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	r := b.receive(t, payment(1))
+	unknown := "019e0000-0000-7000-8000-ffffffffffff"
+	try := 0
+	b.work(t, ledger.InboxWork{
+		Poll: time.Millisecond, Retry: retry.Policy{MaxAttempts: 9, Base: time.Millisecond, Cap: time.Millisecond},
+		Handle: func(ctx context.Context, h *ledger.Handling) error {
+			return b.led.InTx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+				op, err := b.led.RecordTx(ctx, tx, credit(h.Intent("shop-customer-7", ledger.ActionTopUpCredit), "100.00"))
+				if err != nil {
+					return err
+				}
+				ids := []string{op.ID}
+				if try++; try == 1 {
+					ids = append(ids, unknown)
+				}
+				return h.CompleteTx(ctx, tx, ids...)
+			})
+		},
+	})
+	first := b.settled(t, r.Number)
+	if first.Status != ledger.EventHandled || first.Tries != 2 || len(first.Operations) != 1 || len(first.History) != 1 {
+		t.Fatalf("%+v, operations %q, history %+v; want the second try to have one", first.InboxEvent, first.Operations, first.History)
+	}
+	if events, err := b.EventsOf(t.Context(), first.Operations[0]); err != nil || !slices.Equal(events, []ledger.EventNumber{r.Number}) {
+		t.Errorf("events of the operation: %v, %v", events, err)
+	}
+	done, err := b.Replay(t.Context(), ledger.Replay{Events: ledger.EventFilter{Number: r.Number}, Decision: ledger.Decision{Who: "ann", Why: "once more"}})
+	if err != nil || len(done.Events) != 1 {
+		t.Fatalf("Replay = %+v, %v", done, err)
+	}
+	if again := b.settled(t, r.Number); !slices.Equal(again.Operations, first.Operations) {
+		t.Errorf("after a replay operations %q, before it %q", again.Operations, first.Operations)
+	}
+	if n := b.query(t, "SELECT COUNT(*) FROM partner_operations"); n != 1 {
+		t.Errorf("%d operations, want 1", n)
+	}
+}
