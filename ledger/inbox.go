@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"crypto/cipher"
 	"encoding/json"
@@ -223,8 +224,9 @@ type EventFilter struct {
 	ObjectKind, ObjectID   string
 	From, Until            time.Time // received from, and before
 
-	After EventNumber // greater numbers only
-	Limit int         // default 100
+	After  EventNumber // greater numbers only
+	Before EventNumber // smaller numbers only, and the newest first
+	Limit  int         // default 100
 }
 
 func (b *Inbox) filter(f EventFilter) store.ReceivedFilter {
@@ -232,14 +234,14 @@ func (b *Inbox) filter(f EventFilter) store.ReceivedFilter {
 		f.Limit = 100
 	}
 	return store.ReceivedFilter{
-		Namespace: b.ledger.namespace, After: int64(f.After), Seq: int64(f.Number),
+		Namespace: b.ledger.namespace, After: int64(f.After), Before: int64(f.Before), Seq: int64(f.Number),
 		Provider: f.Provider, Subscription: f.Subscription, Type: f.Type, Status: string(f.Status),
 		ObjectKind: f.ObjectKind, ObjectID: f.ObjectID, From: millis(f.From), Until: millis(f.Until), Limit: f.Limit,
 	}
 }
 
 // List returns the events that a filter asks for, without payloads, in the order
-// received.
+// received, or with a Before the other way round.
 func (b *Inbox) List(ctx context.Context, f EventFilter) ([]InboxEvent, error) {
 	var all []InboxEvent
 	err := b.ledger.store.Read(ctx, func(tx store.Tx) error {
@@ -290,10 +292,13 @@ type EventConflict struct {
 	Deliveries  int
 }
 
-// Event returns an event of the inbox with its payload, or [ErrNotFound].
+// Event returns an event of the inbox with its payload, or [ErrNotFound]. With
+// [ErrPayloadSealed] it returns all but the payloads that it cannot open.
 func (b *Inbox) Event(ctx context.Context, n EventNumber) (*EventDetails, error) {
 	var d EventDetails
+	var sealed error
 	err := b.ledger.store.Read(ctx, func(tx store.Tx) error {
+		d, sealed = EventDetails{}, nil
 		r, err := b.row(ctx, tx, n)
 		if err != nil {
 			return err
@@ -301,16 +306,19 @@ func (b *Inbox) Event(ctx context.Context, n EventNumber) (*EventDetails, error)
 		if d.InboxEvent, err = inboxEvent(r); err != nil {
 			return err
 		}
-		if d.Payload, err = b.sealer.open(r.Payload, r.Sealed, r.Delivery); err != nil {
-			return err
-		}
 		if d.Operations, err = tx.LinkedOperations(ctx, r.Seq); err != nil {
 			return err
 		}
-		return b.details(ctx, tx, r, &d)
+		d.Payload, sealed = b.sealer.open(r.Payload, r.Sealed, r.Delivery)
+		unopened, err := b.details(ctx, tx, r, &d)
+		sealed = cmp.Or(sealed, unopened)
+		return err
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("event %d: %w", n, err)
+	case sealed != nil:
+		return &d, fmt.Errorf("event %d: %w", n, sealed)
 	}
 	return &d, nil
 }
@@ -324,26 +332,25 @@ func (b *Inbox) row(ctx context.Context, tx store.Tx, n EventNumber) (*store.Rec
 	return r, err
 }
 
-func (b *Inbox) details(ctx context.Context, tx store.Tx, r *store.Received, d *EventDetails) error {
+// details reads what is beside the row. Sealed is why a payload is left out.
+func (b *Inbox) details(ctx context.Context, tx store.Tx, r *store.Received, d *EventDetails) (sealed, err error) {
 	changes, err := tx.ReceivedHistory(ctx, r.Seq)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, c := range changes {
 		d.History = append(d.History, EventChange{moment(c.At), EventStatus(c.From), EventStatus(c.To), c.What, c.Try, c.Who, c.Why})
 	}
 	conflicts, err := tx.Conflicts(ctx, r.Seq)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, c := range conflicts {
-		payload, err := b.sealer.open(c.Payload, c.Sealed, r.Delivery)
-		if err != nil {
-			return err
-		}
+		payload, unopened := b.sealer.open(c.Payload, c.Sealed, r.Delivery)
+		sealed = cmp.Or(sealed, unopened)
 		d.Conflicts = append(d.Conflicts, EventConflict{payload, c.PayloadHash, moment(c.ReceivedAt), c.Deliveries})
 	}
-	return nil
+	return sealed, nil
 }
 
 // EventsOf returns the numbers of the events that led to an operation.

@@ -71,8 +71,12 @@ func TestSealedPayloads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := other.Event(t.Context(), r.Number); !errors.Is(err, ledger.ErrPayloadSealed) {
-			t.Errorf("%s: %v, want ErrPayloadSealed", name, err)
+		got, err := other.Event(t.Context(), r.Number)
+		if !errors.Is(err, ledger.ErrPayloadSealed) || got == nil {
+			t.Fatalf("%s: %v, %v, want ErrPayloadSealed and what is in clear", name, got, err)
+		}
+		if got.ID != e.ID || got.Payload != nil || len(got.Conflicts) != 1 || got.Conflicts[0].Payload != nil {
+			t.Errorf("%s: %+v, want all but the payloads", name, got)
 		}
 	}
 	rotated, err := b.led.Inbox(ledger.SealPayloads(aead(t, "new"), aead(t, "right")))

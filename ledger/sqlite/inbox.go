@@ -88,8 +88,12 @@ func many[T any](ctx context.Context, t *tx, query string, args []any, read func
 }
 
 func (t *tx) ListReceived(ctx context.Context, f store.ReceivedFilter) ([]store.Received, error) {
-	return t.manyReceived(ctx, listReceived,
-		f.Namespace, f.After, f.Seq, cmp.Or(f.Seq, math.MaxInt64), f.Provider, f.Subscription, f.Type, f.Status,
+	query := listReceived
+	if f.Before > 0 {
+		query = listReceivedNewest
+	}
+	return t.manyReceived(ctx, query,
+		f.Namespace, f.After, cmp.Or(f.Before, math.MaxInt64), f.Seq, cmp.Or(f.Seq, math.MaxInt64), f.Provider, f.Subscription, f.Type, f.Status,
 		f.ObjectKind, f.ObjectID, f.From, cmp.Or(f.Until, math.MaxInt64), int64(f.Limit))
 }
 

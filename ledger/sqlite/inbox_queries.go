@@ -44,14 +44,18 @@ const receivedByEffect = `SELECT` + receivedColumns + `
 
 // For people, and so without an index of its own. The plus keeps SQLite from using
 // another, for the order is that of the numbers.
-const listReceived = `SELECT` + receivedColumns + `
+const (
+	listReceived       = selectReceived + ` ORDER BY seq LIMIT ?14`
+	listReceivedNewest = selectReceived + ` ORDER BY seq DESC LIMIT ?14`
+
+	selectReceived = `SELECT` + receivedColumns + `
   FROM ledger_inbox
- WHERE seq > ?2 AND seq >= ?3 AND seq <= ?4 AND +namespace = ?1
-   AND (?5 = '' OR provider = ?5) AND (?6 = '' OR subscription = ?6)
-   AND (?7 = '' OR event_type = ?7) AND (?8 = '' OR status = ?8)
-   AND (?9 = '' OR object_kind = ?9) AND (?10 = '' OR object_id = ?10)
-   AND received_at_ms >= ?11 AND received_at_ms < ?12
- ORDER BY seq LIMIT ?13`
+ WHERE seq > ?2 AND seq < ?3 AND seq >= ?4 AND seq <= ?5 AND +namespace = ?1
+   AND (?6 = '' OR provider = ?6) AND (?7 = '' OR subscription = ?7)
+   AND (?8 = '' OR event_type = ?8) AND (?9 = '' OR status = ?9)
+   AND (?10 = '' OR object_kind = ?10) AND (?11 = '' OR object_id = ?11)
+   AND received_at_ms >= ?12 AND received_at_ms < ?13`
+)
 
 const deliveredAgain = `
 UPDATE ledger_inbox SET deliveries = deliveries + 1, last_received_at_ms = MAX(last_received_at_ms, ?2)

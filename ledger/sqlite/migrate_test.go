@@ -306,7 +306,7 @@ func TestQueryPlans(t *testing.T) {
 		"historyOf": historyOf, "appendHistory": appendHistory,
 
 		"insertReceived": insertReceived, "receivedBySeq": receivedBySeq, "receivedByDelivery": receivedByDelivery,
-		"receivedByEffect": receivedByEffect, "listReceived": listReceived, "deliveredAgain": deliveredAgain,
+		"receivedByEffect": receivedByEffect, "listReceived": listReceived, "listReceivedNewest": listReceivedNewest, "deliveredAgain": deliveredAgain,
 		"dueReceived": dueReceived, "updateReceived": updateReceived, "nextInLane": nextInLane, "renewReceived": renewReceived,
 		"receivedExists": receivedExists, "handledAfter": handledAfter, "linkOperation": linkOperation,
 		"linkedOperations": linkedOperations, "linkedEvents": linkedEvents, "insertConflict": insertConflict,

@@ -16,7 +16,8 @@ type InboxTx interface {
 	ReceivedByDelivery(ctx context.Context, d Delivery) (*Received, error)
 	// ReceivedByEffect returns the event that has an effect.
 	ReceivedByEffect(ctx context.Context, namespace, effect string) (*Received, error)
-	// ListReceived returns what a filter asks for, by number.
+	// ListReceived returns what a filter asks for, by number; from the greatest on
+	// when the filter has a Before.
 	ListReceived(ctx context.Context, f ReceivedFilter) ([]Received, error)
 	// DeliveredAgain counts another delivery of an event.
 	DeliveredAgain(ctx context.Context, seq, at int64) error
@@ -118,6 +119,7 @@ type Received struct {
 type ReceivedFilter struct {
 	Namespace              string // never empty
 	After                  int64  // events with greater numbers only
+	Before                 int64  // events with smaller numbers only
 	Seq                    int64  // this one only
 	Provider, Subscription string
 	Type, Status           string

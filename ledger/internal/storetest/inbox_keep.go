@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"math"
 	"reflect"
 	"testing"
 
@@ -65,6 +66,9 @@ func filtering(t *testing.T, s store.Store) {
 		"all":            {store.ReceivedFilter{}, []*store.Received{a, b, c}},
 		"2 at most":      {store.ReceivedFilter{Limit: 2}, []*store.Received{a, b}},
 		"after the 1st":  {store.ReceivedFilter{After: a.Seq}, []*store.Received{b, c}},
+		"newest first":   {store.ReceivedFilter{Before: math.MaxInt64}, []*store.Received{c, b, a}},
+		"newest of two":  {store.ReceivedFilter{Before: c.Seq, Limit: 1}, []*store.Received{b}},
+		"between":        {store.ReceivedFilter{Before: c.Seq, After: a.Seq}, []*store.Received{b}},
 		"by number":      {store.ReceivedFilter{Seq: b.Seq}, []*store.Received{b}},
 		"by provider":    {store.ReceivedFilter{Provider: "stripe"}, []*store.Received{b}},
 		"by another":     {store.ReceivedFilter{Provider: "strip"}, nil},
