@@ -55,8 +55,8 @@ var rows = []row{
 
 	// Whole programs. An example is written as a user would write it, so none
 	// may reach into internal/.
-	{pkg: "examples/...", ours: []string{"retry", "ledger", "ledger/sqlite", "money", "botix", "botix/partner", "botix/botixtest"}},
-	{pkg: "cmd/...", ours: []string{"retry", "ledger", "ledger/sqlite", "money", "botix", "botix/partner", "botix/botixtest"}},
+	{pkg: "examples/...", ours: []string{"webhookverify", "retry", "ledger", "ledger/sqlite", "money", "botix", "botix/partner", "botix/botixtest"}},
+	{pkg: "cmd/...", ours: []string{"webhookverify", "retry", "ledger", "ledger/sqlite", "money", "botix", "botix/partner", "botix/botixtest"}},
 }
 
 // promises say what somebody who imports one package compiles with it, however

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"go/format"
+	"go/token"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/botix-pro/sdk-go/ledger"
+	"github.com/botix-pro/sdk-go/webhookverify"
+)
+
+// inboxFixture prints an event in a form that a test of a receiver can use.
+func (t tool) inboxFixture(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+	var p place
+	var s signing
+	var keep []string
+	flags := newFlags(stderr, "inbox fixture [FLAGS] NUMBER",
+		"Prints an event as a request that a test can read with http.ReadRequest, or as Go source. Its values are replaced,\n"+
+			"but for those that tell nothing of a person, and it is signed anew: with a secret that everybody may know.\n"+
+			"Read it before you publish it. On standard error it says what was kept.\n\n"+
+			"  botixctl inbox fixture 12 >testdata/paid.http\n"+
+			"  botixctl inbox fixture -go receiver_test 12 >paid_test.go")
+	p.declare(flags)
+	s.declare(flags)
+	flags.Func("keep", "a `field` whose values stay as they are; may be given several times", func(name string) error {
+		keep = append(keep, name)
+		return nil
+	})
+	pkg := flags.String("go", "", "print Go source of this `package`")
+	name := flags.String("name", "", "of the function in Go source (default the event's type and number)")
+	words, err := parse(flags, args, 1)
+	switch {
+	case err != nil:
+		return err
+	case len(words) == 0:
+		return misuse("which event? Give its number, as botixctl inbox ls lists it")
+	case *pkg != "" && !token.IsIdentifier(*pkg), *name != "" && !token.IsIdentifier(*name):
+		return misuse("-go and -name are names of Go")
+	}
+	number, err := parseNumber(words[0])
+	if err != nil {
+		return err
+	}
+	led, inbox, err := t.open(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, led.Close()) }()
+	e, err := inbox.Event(ctx, number)
+	switch {
+	case errors.Is(err, ledger.ErrNotFound):
+		fmt.Fprintf(stderr, "there is no event %d in namespace %s\n", number, plain(led.Namespace()))
+		return errNo
+	case err != nil:
+		return err
+	case e.Payload == nil:
+		return fmt.Errorf("the payload of event %d is no longer kept", number)
+	}
+	if !wasSet(flags, "scheme") {
+		s.signer = signerOf(e.Provider)
+	}
+	body, report, err := redact(e.Payload, keep)
+	if err != nil {
+		return fmt.Errorf("event %d: %w", number, err)
+	}
+	secret := s.example
+	if len(s.sources) > 0 {
+		if len(s.sources) > 1 {
+			return misuse("one secret signs: give one -secret-env or one -secret-file")
+		}
+		if secret, err = t.secret(s.sources[0]); err != nil {
+			return err
+		}
+	}
+	header, err := s.sign(webhookverify.NewSecret(secret), "msg_1", e.ReceivedAt, body)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(stderr, report)
+	if *pkg == "" {
+		return writeRequest(stdout, http.MethodPost, "/", "receiver.example", header, body)
+	}
+	source, err := s.source(*pkg, orDefault(*name, functionName(e.Type, number)), e, header, body, len(s.sources) > 0)
+	if err != nil {
+		return err
+	}
+	_, err = stdout.Write(source)
+	return err
+}
+
+func wasSet(flags *flag.FlagSet, name string) (set bool) {
+	flags.Visit(func(f *flag.Flag) { set = set || f.Name == name })
+	return set
+}
+
+// signerOf is how a provider signs that is called after a known one, as "stripe-eu".
+func signerOf(provider string) signer {
+	for _, s := range signers {
+		if strings.HasPrefix(strings.ToLower(provider), s.name) {
+			return s
+		}
+	}
+	return signers[0]
+}
+
+// writeRequest writes a request as it goes over the wire, so that http.ReadRequest
+// reads it.
+func writeRequest(w io.Writer, method, path, host string, header http.Header, body []byte) error {
+	header = header.Clone()
+	header.Set("Host", host)
+	header.Set("Content-Length", fmt.Sprint(len(body)))
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\n", method, path)
+	for _, line := range strings.Split(strings.TrimSuffix(headerText(header), "\n"), "\n") {
+		b.WriteString(line + "\r\n")
+	}
+	b.WriteString("\r\n")
+	b.Write(body)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// functionName makes messageReceived12 of "message.received" and 12.
+func functionName(kind string, n ledger.EventNumber) string {
+	var b strings.Builder
+	upper := false
+	for _, r := range kind {
+		switch {
+		case r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r):
+			upper = b.Len() > 0
+		case upper:
+			b.WriteRune(unicode.ToUpper(r))
+			upper = false
+		case b.Len() == 0 && unicode.IsDigit(r): // cannot begin a name
+		default:
+			b.WriteRune(r)
+		}
+	}
+	if b.Len() == 0 {
+		b.WriteString("event")
+	}
+	return fmt.Sprintf("%s%d", brief(b.String(), 40), n)
+}
+
+// source is a function in Go that makes the request. A secret that is not for
+// everybody is left out of it.
+func (s signer) source(pkg, name string, e *ledger.EventDetails, header http.Header, body []byte, ownSecret bool) ([]byte, error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "// Code generated by botixctl inbox fixture; DO NOT EDIT.\n\npackage %s\n\nimport (\n\"net/http\"\n\"net/http/httptest\"\n\"strings\"\n", pkg)
+	signsTime := (&events{signer: s}).signsTime()
+	if signsTime {
+		b.WriteString("\"time\"\n")
+	}
+	b.WriteString(")\n\n")
+	if !ownSecret {
+		fmt.Fprintf(&b, "// %sSecret signs %s. Everybody may know it.\nconst %sSecret = %q\n\n", name, name, name, s.example)
+	}
+	if signsTime {
+		at := e.ReceivedAt.UTC().Truncate(time.Second)
+		fmt.Fprintf(&b, "// %sAt is when it was signed.\nvar %sAt = time.Unix(%d, 0).UTC() // %s\n\n", name, name, at.Unix(), at.Format(time.RFC3339))
+	}
+	fmt.Fprintf(&b, "// %s is a delivery of %s, with other values than it had.\n", name, plain(e.Type))
+	text := strconv.Quote(string(body))
+	if strconv.CanBackquote(string(body)) {
+		text = "`" + string(body) + "`"
+	}
+	fmt.Fprintf(&b, "func %s() *http.Request {\nr := httptest.NewRequest(http.MethodPost, \"/\", strings.NewReader(%s))\n", name, text)
+	for _, key := range slices.Sorted(maps.Keys(header)) {
+		for _, value := range header[key] {
+			fmt.Fprintf(&b, "r.Header.Add(%q, %q)\n", key, value)
+		}
+	}
+	b.WriteString("return r\n}\n")
+	return format.Source([]byte(b.String()))
+}
