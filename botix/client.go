@@ -123,6 +123,9 @@ func New(apiKey string, opts ...Option) (*Client, error) {
 	c.Scenarios = &ScenariosService{c}
 	c.Channels = &ChannelsService{c}
 	c.Webhooks = &WebhooksService{c}
+	if c.kin.Ready != nil {
+		c.kin.Ready(c.engine)
+	}
 	c.leave = func() {}
 	if led := c.engine.Ledger; led != nil {
 		c.leave = led.Register(executor{c})

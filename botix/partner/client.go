@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/botix-pro/sdk-go/botix"
+	"github.com/botix-pro/sdk-go/internal/call"
 	"github.com/botix-pro/sdk-go/internal/friend"
 	"github.com/botix-pro/sdk-go/ledger"
 	"github.com/botix-pro/sdk-go/retry"
@@ -26,6 +27,7 @@ type Client struct {
 	Projects     *ProjectsService
 
 	core     *botix.Client
+	engine   *call.Engine // of core
 	contract Contract
 	names    *spelling
 	rows     map[string]*endpoint
@@ -55,6 +57,7 @@ func New(apiKey string, opts ...Option) (*Client, error) {
 			f.Endpoints = append(f.Endpoints, &ep.Endpoint)
 		}
 		f.Small, f.Revive = &c.rows["balanceGet"].Endpoint, c.revive
+		f.Ready = func(e *call.Engine) { c.engine = e }
 	})
 	core, err := botix.New(apiKey, append(slices.Clone(opts), own)...)
 	if err != nil {

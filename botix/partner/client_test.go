@@ -141,7 +141,7 @@ func TestRows(t *testing.T) {
 func TestNoSilentResend(t *testing.T) {
 	t.Parallel()
 	const attempts = 3
-	for _, operation := range partner.Changes() {
+	for _, operation := range partner.Mutations() {
 		t.Run(operation, func(t *testing.T) {
 			t.Parallel()
 			var arrived atomic.Int32

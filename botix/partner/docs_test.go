@@ -56,3 +56,15 @@ func TestDocumentationNamesTheErrors(t *testing.T) {
 		}
 	}
 }
+
+// docs/reconciling.md shows what the findings about a wallet mean.
+func TestReconcilingPageShowsTheFindings(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/reconciling.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := partner.WalletFindingsTable(); !strings.Contains(string(page), want) {
+		t.Errorf("docs/reconciling.md lacks this table:\n%s", want)
+	}
+}

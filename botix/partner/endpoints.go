@@ -21,7 +21,8 @@ type operation struct {
 	decimals []string // its amounts of money: 10 and 10.00 are one
 	gives    string   // the object, or those of the list, in the answer; "": none
 
-	lane, group string // see [call.Endpoint]
+	lane, group string      // see [call.Endpoint]
+	audit       AuditAction // of the events that it leaves in the audit log
 	source      string
 
 	// revive describes a recorded call for whoever carries it on; nil for reads,
@@ -46,26 +47,26 @@ var operations = []operation{
 	{name: "auditEventsList", method: http.MethodGet, gives: "audit_event", source: ledgerGuide},
 
 	{name: "groupsList", method: http.MethodGet, gives: "group", source: ledgerGuide},
-	{name: "groupsCreate", method: http.MethodPost, takes: "group", gives: "group", group: "group:{customer}", source: ledgerGuide, revive: revived[Group, CreateGroup]},
+	{name: "groupsCreate", method: http.MethodPost, takes: "group", gives: "group", group: "group:{customer}", audit: AuditGroupCreate, source: ledgerGuide, revive: revived[Group, CreateGroup]},
 	{name: "groupsGet", method: http.MethodGet, ids: []string{"group"}, gives: "group", source: ledgerGuide},
-	{name: "groupsUpdate", method: http.MethodPatch, ids: []string{"group"}, takes: "group", gives: "group", lane: "group:{group}", source: ledgerGuide, revive: revived[Group, GroupUpdate]},
-	{name: "groupsDelete", method: http.MethodDelete, ids: []string{"group"}, lane: "group:{group}", group: "group:{customer}", source: ledgerGuide, revive: revived[botix.RawJSON, struct{}]},
+	{name: "groupsUpdate", method: http.MethodPatch, ids: []string{"group"}, takes: "group", gives: "group", lane: "group:{group}", audit: AuditGroupUpdate, source: ledgerGuide, revive: revived[Group, GroupUpdate]},
+	{name: "groupsDelete", method: http.MethodDelete, ids: []string{"group"}, lane: "group:{group}", group: "group:{customer}", audit: AuditGroupDelete, source: ledgerGuide, revive: revived[botix.RawJSON, struct{}]},
 	{name: "spendLimitUpdate", method: http.MethodPatch, ids: []string{"group"}, takes: "spend_limit", decimals: []string{"spend_limit"}, gives: "spend_limit",
-		lane: "limit:{group}", group: "limit:{group}", source: ledgerGuide, revive: revived[SpendLimit, SpendLimitUpdate]},
+		lane: "limit:{group}", group: "limit:{group}", audit: AuditSpendLimitUpdate, source: ledgerGuide, revive: revived[SpendLimit, SpendLimitUpdate]},
 
 	{name: "topUpsCreate", method: http.MethodPost, ids: []string{"group"}, takes: "transaction", decimals: []string{"amount"}, gives: "transaction",
-		group: "wallet:{group}", source: ledgerGuide, revive: revived[Transaction, CreateTopUp]},
+		group: "wallet:{group}", audit: AuditTopUpCreate, source: ledgerGuide, revive: revived[Transaction, CreateTopUp]},
 	{name: "transactionsList", method: http.MethodGet, gives: "transaction", source: ledgerGuide},
 	{name: "requestsList", method: http.MethodGet, gives: "usage_request", source: ledgerGuide},
 
 	{name: "keysList", method: http.MethodGet, ids: []string{"group"}, gives: "key", source: ledgerGuide},
-	{name: "keysCreate", method: http.MethodPost, ids: []string{"group"}, takes: "key", gives: "created_key", group: "key:{group}:{function}", source: ledgerGuide},
+	{name: "keysCreate", method: http.MethodPost, ids: []string{"group"}, takes: "key", gives: "created_key", group: "key:{group}:{function}", audit: AuditKeyCreate, source: ledgerGuide},
 	{name: "keysGet", method: http.MethodGet, ids: []string{"group", "key"}, gives: "key", source: ledgerGuide},
-	{name: "keysUpdate", method: http.MethodPatch, ids: []string{"group", "key"}, takes: "key", gives: "key", lane: "key:{key}", source: ledgerGuide, revive: revived[Key, KeyUpdate]},
-	{name: "keysDelete", method: http.MethodDelete, ids: []string{"group", "key"}, lane: "key:{key}", source: ledgerGuide, revive: revived[botix.RawJSON, struct{}]},
+	{name: "keysUpdate", method: http.MethodPatch, ids: []string{"group", "key"}, takes: "key", gives: "key", lane: "key:{key}", audit: AuditKeyUpdate, source: ledgerGuide, revive: revived[Key, KeyUpdate]},
+	{name: "keysDelete", method: http.MethodDelete, ids: []string{"group", "key"}, lane: "key:{key}", audit: AuditKeyDelete, source: ledgerGuide, revive: revived[botix.RawJSON, struct{}]},
 
 	{name: "projectsList", method: http.MethodGet, gives: "project", source: arrangement},
-	{name: "projectsCreate", method: http.MethodPost, takes: "project", gives: "project", group: "project:{customer}", source: arrangement, revive: revived[Project, CreateProject]},
+	{name: "projectsCreate", method: http.MethodPost, takes: "project", gives: "project", group: "project:{customer}", audit: AuditProjectCreate, source: arrangement, revive: revived[Project, CreateProject]},
 	{name: "projectKeysList", method: http.MethodGet, ids: []string{"project"}, gives: "key", source: arrangement},
 	{name: "projectUsageGet", method: http.MethodGet, ids: []string{"project"}, gives: "usage", source: arrangement},
 }

@@ -1,14 +1,16 @@
 package partner
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/botix-pro/sdk-go/internal/call"
 )
 
-// Changes are the operations that may change something.
-func Changes() (names []string) {
+// Mutations are the operations that may change something.
+func Mutations() (names []string) {
 	for name, ep := range Rows() {
 		if ep.Mutates() {
 			names = append(names, name)
@@ -34,4 +36,14 @@ func Names() (names []string) {
 		names = append(names, operations[i].name)
 	}
 	return names
+}
+
+// WalletFindingsTable is the table of findings as the pages show it.
+func WalletFindingsTable() string {
+	var b strings.Builder
+	b.WriteString("| finding | what it means | what follows |\n|---|---|---|\n")
+	for _, row := range walletFindings {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", row.Finding, row.Meaning, row.Next)
+	}
+	return b.String()
 }

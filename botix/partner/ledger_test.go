@@ -385,7 +385,7 @@ func TestResume(t *testing.T) {
 		cfg  botixtest.PartnerConfig
 		opts []partner.Option
 	}{"by default": {}, "in other words": {botixtest.PartnerConfig{Table: table}, []partner.Option{partner.WithContract(contract)}}} {
-		for _, operation := range partner.Changes() {
+		for _, operation := range partner.Mutations() {
 			t.Run(name+"/"+operation, func(t *testing.T) {
 				file := ledgerFile(t)
 				inBubble(t, botixtest.Config{Partner: words.cfg}, append(exactly(), words.opts...), func(s *sandbox) {

@@ -48,7 +48,7 @@ var changes = map[string]func(context.Context, *partner.Client, partner.GroupID,
 
 // eachChange runs a test for every row that changes something.
 func eachChange(t *testing.T, cfg botixtest.Config, opts []partner.Option, test func(s *sandbox, operation string, call func(...partner.CallOption) error)) {
-	for _, operation := range partner.Changes() {
+	for _, operation := range partner.Mutations() {
 		do := changes[operation]
 		if do == nil {
 			t.Errorf("no call of %s is known here", operation)

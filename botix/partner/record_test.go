@@ -66,7 +66,7 @@ func TestRecordables(t *testing.T) {
 		cfg  botixtest.PartnerConfig
 		opts []partner.Option
 	}{"by default": {}, "in other words": {botixtest.PartnerConfig{Table: table}, []partner.Option{partner.WithContract(contract)}}} {
-		for _, operation := range partner.Changes() {
+		for _, operation := range partner.Mutations() {
 			if recordables("", "")[operation] == nil {
 				if !partner.Rows()[operation].Secret {
 					t.Errorf("%s cannot be recorded", operation)

@@ -35,12 +35,14 @@ func inBubble(t *testing.T, cfg botixtest.Config, opts []partner.Option, test fu
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer func() { // also when the test gives up: what it left running would be a deadlock
+			if err := srv.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
 		s := &sandbox{T: t, srv: srv, behind: srv.Partner(1)}
 		s.client = s.connect(srv.PartnerKey(), append([]partner.Option{partner.WithoutLedger()}, opts...)...)
 		test(s)
-		if err := srv.Close(); err != nil {
-			t.Error(err)
-		}
 	})
 }
 

@@ -29,6 +29,9 @@ type Client struct {
 	// its request as it was recorded.
 	Revive func(*call.Endpoint, rest.Request) Call
 
+	// Ready is told what the client works with, when it is made.
+	Ready func(*call.Engine)
+
 	Contract any   // what an option of the other package was given, until that package reads it
 	Misuse   error // why New must fail
 }
