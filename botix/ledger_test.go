@@ -252,7 +252,7 @@ func TestARepeatOfWhatWasGivenUp(t *testing.T) {
 		if _, err := s.client.Webhooks.Create(s.Context(), hook, botix.WithIntent(intent)); !errors.As(err, &e) {
 			s.Fatal(err)
 		}
-		if _, err := led.Abandon(s.Context(), e.OperationID, ledger.Decision{Who: "ivan", Why: "nobody needs it"}); err != nil {
+		if _, err := led.Decide(s.Context(), e.OperationID, giveUp, ledger.Decision{Who: "ivan", Why: "nobody needs it"}); err != nil {
 			s.Fatal(err)
 		}
 		_, err := s.client.Webhooks.Create(s.Context(), hook, botix.WithIntent(intent))
@@ -285,9 +285,9 @@ func TestNamespacesAreApart(t *testing.T) {
 		}
 		_, read := other.Operation(s.Context(), info.OperationID)
 		_, told := other.Story(s.Context(), info.OperationID)
-		_, ended := other.Abandon(s.Context(), info.OperationID, ledger.Decision{Who: "ivan", Why: "by mistake"})
+		_, ended := other.Decide(s.Context(), info.OperationID, giveUp, ledger.Decision{Who: "ivan", Why: "by mistake"})
 		_, resumed := other.Resume(s.Context(), info.OperationID)
-		for what, err := range map[string]error{"Operation": read, "Story": told, "Abandon": ended, "Resume": resumed} {
+		for what, err := range map[string]error{"Operation": read, "Story": told, "Decide": ended, "Resume": resumed} {
 			if !errors.Is(err, ledger.ErrNotFound) {
 				s.Errorf("%s across namespaces: %v", what, err)
 			}

@@ -384,8 +384,8 @@ func TestInterruptedCalls(t *testing.T) {
 		if ids := s.interrupted(led); len(ids) != 0 {
 			s.Errorf("interrupted while their leases live: %q", ids)
 		}
-		if _, err := led.Abandon(s.Context(), first, ledger.Decision{Who: "ann", Why: "too early"}); !errors.Is(err, ledger.ErrInProgress) {
-			s.Errorf("Abandon under a live lease = %v", err)
+		if _, err := led.Decide(s.Context(), first, giveUp, ledger.Decision{Who: "ann", Why: "too early"}); !errors.Is(err, ledger.ErrInProgress) {
+			s.Errorf("Decide under a live lease = %v", err)
 		}
 		stop := s.work(led, ledger.WorkerConfig{})
 		time.Sleep(time.Hour)
@@ -401,7 +401,7 @@ func TestInterruptedCalls(t *testing.T) {
 			s.Error(err)
 		}
 		s.stands(op, ledger.StatusSucceeded, ledger.NextNone)
-		op, err = led.Abandon(s.Context(), second, ledger.Decision{Who: "ann", Why: "the customer has left"})
+		op, err = led.Decide(s.Context(), second, giveUp, ledger.Decision{Who: "ann", Why: "the customer has left"})
 		if err != nil {
 			s.Fatal(err)
 		}
@@ -413,8 +413,8 @@ func TestInterruptedCalls(t *testing.T) {
 		if last.Who != "ann" || last.Why != "the customer has left" {
 			s.Errorf("the story ends with %+v", last)
 		}
-		if _, err := led.Abandon(s.Context(), second, ledger.Decision{Who: "ann", Why: "again"}); !errors.Is(err, ledger.ErrTransition) {
-			s.Errorf("Abandon of what has ended = %v", err)
+		if _, err := led.Decide(s.Context(), second, giveUp, ledger.Decision{Who: "ann", Why: "again"}); !errors.Is(err, ledger.ErrTransition) {
+			s.Errorf("Decide on what has ended = %v", err)
 		}
 		if _, err := led.Resume(s.Context(), second); err == nil {
 			s.Error("what was given up was resumed")
@@ -423,8 +423,8 @@ func TestInterruptedCalls(t *testing.T) {
 			s.Errorf("still interrupted: %q", ids)
 		}
 		s.messages(to, 1)
-		if _, err := led.Abandon(s.Context(), "0190", ledger.Decision{Who: "ann", Why: "unknown"}); !errors.Is(err, ledger.ErrNotFound) {
-			s.Errorf("Abandon of nothing = %v", err)
+		if _, err := led.Decide(s.Context(), "0190", giveUp, ledger.Decision{Who: "ann", Why: "unknown"}); !errors.Is(err, ledger.ErrNotFound) {
+			s.Errorf("Decide on nothing = %v", err)
 		}
 	})
 }
@@ -464,8 +464,11 @@ func TestACallInsideATransactionFailsFast(t *testing.T) {
 					}
 					return err
 				},
-				"a resume":       func() error { _, err := led.Resume(ctx, left); return err },
-				"an abandonment": func() error { _, err := led.Abandon(ctx, left, ledger.Decision{Who: "ann", Why: "x"}); return err },
+				"a resume": func() error { _, err := led.Resume(ctx, left); return err },
+				"a verdict": func() error {
+					_, err := led.Decide(ctx, left, giveUp, ledger.Decision{Who: "ann", Why: "x"})
+					return err
+				},
 				"an enqueue": func() error {
 					_, err := s.client.Enqueue(ctx, botix.SendMessage{ContactID: to, Content: "y"}, intent)
 					return err
@@ -506,6 +509,8 @@ func TestACallInsideAnUnmarkedTransaction(t *testing.T) {
 		}
 	})
 }
+
+var giveUp = ledger.Verdict{Kind: ledger.VerdictGiveUp}
 
 // work runs a worker until stop is called, which waits for its end.
 func (s *sandbox) work(led *ledger.Ledger, c ledger.WorkerConfig) (stop func()) {

@@ -328,7 +328,7 @@ func TestAnUnknownBlocksItsLike(t *testing.T) {
 		if n := len(s.srv.Journal().Calls("webhooksCreate")); n != 2 {
 			s.Errorf("%d requests, want 2", n)
 		}
-		if _, err := led.Abandon(s.Context(), info.OperationID, ledger.Decision{Who: "ann", Why: "the list does not have it"}); err != nil {
+		if _, err := led.Decide(s.Context(), info.OperationID, giveUp, ledger.Decision{Who: "ann", Why: "the list does not have it"}); err != nil {
 			s.Fatal(err)
 		}
 		created, err := again()

@@ -15,12 +15,15 @@ type circumstances struct {
 	driven  bool // somebody holds the lease
 	open    bool // an attempt has no end
 	expired bool // the key's window has closed
+	// replaced: it was issued again, as another operation.
+	replaced bool
 }
 
 const (
 	anotherKey = "send it again under another key or as another intent: that could be a second effect"
 	sameIntent = "repeat the call with the same intent, or resume the operation by its id: the same request goes out under the same key"
-	lookFirst  = "look at the server's state, by request id, by what it would have made, by time, and record what was found"
+	lookFirst  = "look at the server's state, by request id, by what it would have made, by time"
+	sayVerdict = "record what was found by Ledger.Decide, with a name and a reason"
 )
 
 // advices is the table; the first row that matches is the advice.
@@ -45,12 +48,17 @@ var advices = []struct {
 	}},
 	{func(c circumstances) bool { return c.Contradicted }, Advice{
 		"It was seen to succeed after it had ended as a failure.",
-		[]string{lookFirst, "decide which is true, and record that with a name and a reason"},
+		[]string{lookFirst, sayVerdict},
 		[]string{anotherKey, "undo the effect on a guess"},
+	}},
+	{func(c circumstances) bool { return c.Status == StatusFailedFinal && c.replaced }, Advice{
+		"It had no effect, as somebody has found out. Another operation has taken its place.",
+		[]string{"read the story of that one", "repeat the call with the same intent: it is a repeat of that one"},
+		[]string{"send this one again"},
 	}},
 	{func(c circumstances) bool { return c.Status == StatusFailedFinal && c.PossiblySent }, Advice{
 		"Somebody gave it up. Whether it had its effect is not known.",
-		[]string{lookFirst},
+		[]string{lookFirst, sayVerdict},
 		[]string{anotherKey},
 	}},
 	{func(c circumstances) bool { return c.Status == StatusFailedFinal }, Advice{
@@ -72,7 +80,7 @@ var advices = []struct {
 		return c.Status == StatusPending && !c.PossiblySent && c.driver == DriverWorker
 	}, Advice{
 		"Nothing was sent. A worker sends it when it is due.",
-		[]string{"wait, and see that a worker with its API key runs", "give it up by Ledger.Abandon"},
+		[]string{"wait, and see that a worker with its API key runs", "call it off by Ledger.Cancel"},
 		nil,
 	}},
 	{func(c circumstances) bool { return c.Status == StatusPending && !c.PossiblySent }, Advice{
@@ -82,7 +90,7 @@ var advices = []struct {
 	}},
 	{func(c circumstances) bool { return c.PossiblySent && c.expired }, Advice{
 		"It may have had its effect, and the server may have forgotten the key.",
-		[]string{lookFirst},
+		[]string{lookFirst, sayVerdict},
 		[]string{"send it again, not even under the same key: it would be done a second time", anotherKey},
 	}},
 	{func(c circumstances) bool { return c.Status == StatusPending && c.open }, Advice{
@@ -97,12 +105,12 @@ var advices = []struct {
 	}},
 	{func(c circumstances) bool { return c.Next == NextLook }, Advice{
 		"It may have had its effect. Reading the server's state tells.",
-		[]string{"resume it: that looks before anything else", lookFirst},
+		[]string{"resume it: that looks before anything else", lookFirst, sayVerdict},
 		[]string{anotherKey, "take it for failed"},
 	}},
 	{func(circumstances) bool { return true }, Advice{
 		"It may have had its effect, and only a person can find out.",
-		[]string{lookFirst},
+		[]string{lookFirst, sayVerdict},
 		[]string{anotherKey, "take it for failed"},
 	}},
 }

@@ -70,7 +70,7 @@ func (l *Ledger) due(ctx context.Context, p Place, limit int) (due []store.Opera
 
 // tryEnter is enter without a wait.
 func (d *Drive) tryEnter() bool {
-	l, intent := d.ledger, d.op.Intent
+	l, intent := d.ledger, flightOf(d.op.Intent)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.flights[intent] != nil {
@@ -116,9 +116,14 @@ func (d *Drive) yield(ctx context.Context, failure error) error {
 	case failure != nil:
 		row.NotBefore = max(row.NotBefore, d.restUntil(&row, now))
 	}
+	return d.giveBack(ctx, &row)
+}
+
+// giveBack ends the lease of a drive, and leaves the operation as row says.
+func (d *Drive) giveBack(ctx context.Context, row *store.Operation) error {
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), aftermath)
 	defer cancel()
-	err := d.ledger.store.Write(after, func(tx store.Tx) error { return tx.Update(after, &row, released(row.Lease)) })
+	err := d.ledger.store.Write(after, func(tx store.Tx) error { return tx.Update(after, row, released(row.Lease)) })
 	if errors.Is(err, store.ErrLeaseLost) {
 		return nil // it is another's by now
 	}

@@ -12,7 +12,9 @@
 //
 // A call drives its own operation while it lasts. Operations can also be recorded
 // in a transaction of the program's own, for a [Worker] to send; and what is left
-// open is driven on by [Ledger.Resume]. docs/recorded.md tells who sends what.
+// open is driven on by [Ledger.Resume]. docs/recorded.md tells who sends what. What
+// a person or a program finds out about an operation is recorded by [Ledger.Decide]
+// and [Ledger.Reconcile].
 //
 // An [Inbox] keeps the events that webhooks bring, in the same database: each is
 // stored once before it is acknowledged, and worked later, and the operation that

@@ -95,7 +95,11 @@ func (l *Ledger) Open(ctx context.Context, draft *Draft) (*Drive, error) {
 		d.isNew = true
 		return d, nil
 	}
-	if err := d.find(ctx); err != nil {
+	err := d.find(ctx)
+	if err == nil {
+		err = d.admit()
+	}
+	if err != nil {
 		d.Close()
 		return nil, err
 	}
@@ -116,6 +120,9 @@ func (d *Drive) prepare() error {
 			draft.Key = IdempotencyKey(l.namespace, draft.Intent)
 		}
 	case draft.Named:
+		if err := checkVersion(draft.Key); err != nil {
+			return err
+		}
 		intent.Version = draft.Key
 	}
 	fingerprint, err := NewFingerprint(draft.Payload, draft.Significance)
@@ -141,7 +148,7 @@ func (d *Drive) prepare() error {
 
 // enter makes this the only drive of the intent in the process.
 func (d *Drive) enter(ctx context.Context) error {
-	l, intent := d.ledger, d.op.Intent
+	l, intent := d.ledger, flightOf(d.op.Intent)
 	for {
 		l.mu.Lock()
 		other := l.flights[intent]
@@ -174,6 +181,14 @@ type flight struct {
 	landed      chan struct{}
 }
 
+// flightOf is one for an intent and for all that was issued again in its place: a
+// repeat of the intent drives the newest of them.
+func flightOf(i store.Intent) store.Intent {
+	original, _ := Intent{Version: i.Version}.original()
+	i.Version = original.Version
+	return i
+}
+
 func (l *Ledger) land(i store.Intent) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -181,7 +196,8 @@ func (l *Ledger) land(i store.Intent) {
 	delete(l.flights, i)
 }
 
-// find reads the operation, and waits while another process drives it.
+// find reads the operation, if there is one, and waits while another process
+// drives it.
 func (d *Drive) find(ctx context.Context) error {
 	l := d.ledger
 	for pause := 20 * time.Millisecond; ; pause = min(2*pause, time.Second) {
@@ -190,7 +206,7 @@ func (d *Drive) find(ctx context.Context) error {
 		case err != nil:
 			return &UnreadableError{err}
 		case !d.heldElsewhere():
-			return d.admit()
+			return nil
 		case l.busy == Fail:
 			return ErrInProgress
 		}
@@ -201,7 +217,10 @@ func (d *Drive) find(ctx context.Context) error {
 }
 
 func (d *Drive) load(ctx context.Context, tx store.Tx) error {
-	row, err := tx.ByIntent(ctx, d.op.Intent)
+	if d.stored { // it is this one, whatever came after it
+		return d.reload(ctx, tx)
+	}
+	row, err := newest(ctx, tx, d.op.Intent)
 	if errors.Is(err, store.ErrNotFound) {
 		d.isNew = true
 		return nil
@@ -212,6 +231,33 @@ func (d *Drive) load(ctx context.Context, tx store.Tx) error {
 	d.isNew, d.op = false, *row
 	d.attempts, err = tx.Attempts(ctx, row.ID)
 	return err
+}
+
+func (d *Drive) reload(ctx context.Context, tx store.Tx) error {
+	row, err := tx.Operation(ctx, d.op.ID)
+	if err != nil {
+		return err
+	}
+	d.op = *row
+	d.attempts, err = tx.Attempts(ctx, row.ID)
+	return err
+}
+
+// newest returns the operation of an intent, or the last that was issued again in
+// its place.
+func newest(ctx context.Context, tx store.Tx, i store.Intent) (*store.Operation, error) {
+	row, err := tx.ByIntent(ctx, i)
+	for err == nil && row.Status == string(StatusFailedFinal) {
+		next, err := tx.Successor(ctx, row.ID)
+		if errors.Is(err, store.ErrNotFound) {
+			return row, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		row = next
+	}
+	return row, err
 }
 
 func (d *Drive) heldElsewhere() bool {

@@ -22,6 +22,9 @@ var (
 	// ErrLeaseLost: another process took the operation over. What this one
 	// found out was still recorded if it was a success.
 	ErrLeaseLost = store.ErrLeaseLost
+	// ErrWindowClosed: the server may have forgotten the key of an operation that
+	// is not settled, so that a resend could be a second effect.
+	ErrWindowClosed = errors.New("the server may have forgotten the idempotency key: a resend could have a second effect")
 	// ErrResultNotKept: the operation has succeeded, and its result was not
 	// kept: it showed a secret, only ids are kept ([ResultIDs]), or it was erased.
 	ErrResultNotKept = errors.New("the operation has succeeded before; its result was not kept")

@@ -122,7 +122,7 @@ func ExampleLedger_Interrupted() {
 			}
 			n++
 			if !op.PossiblySent {
-				if _, err := led.Abandon(ctx, op.ID, ledger.Decision{Who: "night shift", Why: "it never left, and nobody waits for it"}); err != nil {
+				if _, err := led.Decide(ctx, op.ID, ledger.Verdict{Kind: ledger.VerdictGiveUp}, ledger.Decision{Who: "night shift", Why: "it never left, and nobody waits for it"}); err != nil {
 					log.Fatal(err)
 				}
 				continue

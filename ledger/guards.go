@@ -19,7 +19,7 @@ var (
 	// ErrSuperseded: a newer operation on the same target was sent, so that this
 	// one would undo it. It is not sent any more: its status is failed_final, or
 	// reconciling if it may have been sent before. The error is a *[StandingError]
-	// too.
+	// too, but for that of [Ledger.Decide], which changes nothing.
 	ErrSuperseded = errors.New("a newer operation on the same target was sent")
 	// ErrExpired: the operation was wanted until a moment that has passed. It is
 	// not sent any more, as with [ErrSuperseded].
@@ -32,8 +32,8 @@ var (
 // knows whether it had its effect: to send now could be to do the same thing
 // twice. The operation is recorded, and nothing was sent.
 //
-// It can go once the other is settled: by a look, by a repeat, or by a person who
-// gives it up with a reason ([Ledger.Abandon]). A repeat of the call under the same
+// It can go once the other is settled: by a look, by a repeat, or by somebody's
+// verdict ([Ledger.Decide]). A repeat of the call under the same
 // intent, or [Ledger.Resume], then sends it; a worker does so by itself.
 type BlockedError struct {
 	OperationID string    // the one that waits

@@ -40,10 +40,7 @@ func (i Intent) Check() error {
 			return fmt.Errorf("%w: its %s %s", ErrIntent, part.name, problem)
 		}
 	}
-	if _, n := i.original(); n > 0 {
-		return fmt.Errorf("%w: its version ends like that of an operation issued again (~%d)", ErrIntent, n)
-	}
-	return nil
+	return checkVersion(i.Version)
 }
 
 const maxPart = idemkey.MaxPart
@@ -59,12 +56,23 @@ func checkNamespace(name string) error {
 	return nil
 }
 
-// again is the intent of the n-th operation that replaces one for i, from 1.
-// Check refuses such a version from a caller, so none can be taken by accident.
-func (i Intent) again(n int) Intent {
-	i, _ = i.original()
-	i.Version += "~" + strconv.Itoa(n)
-	return i
+// next is the intent of the operation that takes the place of the one for i, and
+// the how many-th that is. Callers can name no such version ([checkVersion]), so
+// none is taken by accident.
+func (i Intent) next() (Intent, int) {
+	i, n := i.original()
+	n++
+	i.Version += reissued(n)
+	return i, n
+}
+
+// checkVersion refuses a version, or a key in its place, that is kept for
+// operations issued again.
+func checkVersion(version string) error {
+	if _, n := (Intent{Version: version}).original(); n > 0 {
+		return fmt.Errorf("%w: it ends like that of an operation issued again (~%d)", ErrIntent, n)
+	}
+	return nil
 }
 
 // original is the intent that a caller names for i, and how often it was

@@ -80,17 +80,17 @@ func TestCheckNamespace(t *testing.T) {
 	}
 }
 
-func TestAgain(t *testing.T) {
+func TestNext(t *testing.T) {
 	t.Parallel()
 	first := Intent{"c", "a", "order~x"}
-	once := first.again(1)
-	if once != (Intent{"c", "a", "order~x~1"}) {
-		t.Errorf("again(1) = %+v", once)
+	once, n := first.next()
+	if once != (Intent{"c", "a", "order~x~1"}) || n != 1 {
+		t.Errorf("next() = %+v, %d", once, n)
 	}
-	if twice := once.again(2); twice != (Intent{"c", "a", "order~x~2"}) {
-		t.Errorf("again(2) of that = %+v, want the count replaced", twice)
+	if twice, n := once.next(); twice != (Intent{"c", "a", "order~x~2"}) || n != 2 {
+		t.Errorf("next() of that = %+v, %d; want the count replaced", twice, n)
 	}
-	if i, n := once.again(12).original(); i != first || n != 12 {
+	if i, n := (Intent{"c", "a", "order~x~12"}).original(); i != first || n != 12 {
 		t.Errorf("original() = %+v, %d; want %+v, 12", i, n, first)
 	}
 	if i, n := first.original(); i != first || n != 0 {

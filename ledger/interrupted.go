@@ -14,8 +14,9 @@ import (
 //
 // Each ends in one of three ways, by somebody's choice: [Ledger.Resume] sends it
 // again where that is safe, a look at the server's state shows what happened, or
-// [Ledger.Abandon] gives it up. What is listed may change while the loop runs;
-// nothing that stays interrupted is left out. The first error ends the loop.
+// [Ledger.Decide] ends it on somebody's word. What is listed may change while the
+// loop runs; nothing that stays interrupted is left out. The first error ends the
+// loop. What was issued again in the place of such a call is listed until it is sent.
 //
 // A call counts as interrupted when its lease has run out: at most the time of
 // [LeaseFor] after its process died.

@@ -16,6 +16,10 @@ type Operation struct {
 	Kind     Kind
 	Steps    int // that a workflow has; 0 of a call
 
+	// Supersedes is the id of the operation that this one was issued again for; ""
+	// for none ([VerdictReissue]).
+	Supersedes string
+
 	Namespace string
 	Intent    Intent // zero for a call that named none
 	Driver    Driver
@@ -62,7 +66,8 @@ const noCustomer = "-"
 func operation(r *store.Operation) *Operation {
 	op := &Operation{
 		ID: r.ID, ParentID: r.ParentID, Kind: Kind(r.Kind), Steps: r.Steps, Driver: Driver(r.Driver),
-		API: r.API, Origin: r.Origin, Credential: r.Credential, Key: r.Key,
+		Supersedes: r.Supersedes,
+		API:        r.API, Origin: r.Origin, Credential: r.Credential, Key: r.Key,
 		Namespace: r.Intent.Namespace, Fingerprint: r.Fingerprint, Method: r.Method, Path: r.Path,
 		Status: Status(r.Status), Next: NextStep(r.NextStep), NotBefore: moment(r.NotBefore),
 		PossiblySent: r.PossiblySent, Attempts: r.AttemptCount,

@@ -103,7 +103,7 @@ func (d *Drive) insert(ctx context.Context, tx store.Tx) (*Operation, error) {
 // recorded returns the operation that the intent has already, if it is for the
 // same payload. ErrNotFound means that there is none.
 func (d *Drive) recorded(ctx context.Context, tx store.Tx) (*Operation, error) {
-	row, err := tx.ByIntent(ctx, d.op.Intent)
+	row, err := newest(ctx, tx, d.op.Intent)
 	if err != nil {
 		return nil, err
 	}

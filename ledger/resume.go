@@ -99,7 +99,11 @@ func (l *Ledger) take(ctx context.Context, id string, p Place) (*Drive, error) {
 	if err := d.enter(ctx); err != nil {
 		return nil, err
 	}
-	if err := d.find(ctx); err != nil {
+	err = d.find(ctx)
+	if err == nil {
+		err = d.admit()
+	}
+	if err != nil {
 		d.Close()
 		return nil, err
 	}

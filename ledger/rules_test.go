@@ -174,7 +174,9 @@ func TestChangesThatAreRefused(t *testing.T) {
 		"nor issued again":                                     func() (standing, error) { return done.reissue() },
 		"nor found absent":                                     func() (standing, error) { return done.absent(true, true) },
 		"a contradiction is not issued again":                  func() (standing, error) { return contradiction.reissue() },
-		"a pending operation is not issued again":              func() (standing, error) { return pending.reissue() },
+		"what waits to be sent is not issued again":            func() (standing, error) { return standing{Status: StatusPending}.reissue() },
+		"nor said to be absent":                                func() (standing, error) { return standing{Status: StatusPending}.resendable() },
+		"nobody vouches against a success that was seen":       func() (standing, error) { return contradiction.resendable() },
 		"a status of a later version does not change":          func() (standing, error) { return standing{Status: "paused"}.start(true) },
 		"dropping needs a cause that drops":                    func() (standing, error) { return standing{Status: StatusPending}.drop(CauseAbsent, true) },
 	} {

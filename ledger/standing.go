@@ -114,9 +114,18 @@ func (s standing) absent(resend, more bool) (standing, error) {
 	return s.to(CauseAbsent, standing{Status: StatusFailedRetryable, Next: NextPerson})
 }
 
+// resendable is absent on somebody's word: it is to be sent again, by whoever
+// drives it next.
+func (s standing) resendable() (standing, error) {
+	if !s.PossiblySent || s.Contradicted {
+		return s.refuse(CauseAbsent)
+	}
+	return s.absent(true, false)
+}
+
 // reissue ends an operation that a new one replaces.
 func (s standing) reissue() (standing, error) {
-	if s.Contradicted {
+	if s.Contradicted || s.Status == StatusPending && !s.PossiblySent { // the latter goes on by itself
 		return s.refuse(CauseReissued)
 	}
 	return s.to(CauseReissued, standing{Status: StatusFailedFinal})

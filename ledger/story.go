@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,6 +29,8 @@ type StoryEvent struct {
 	What string // "attempt 1 began", "pending → succeeded: ended"
 	Who  string // where a person or a named process decided,
 	Why  string // and for what reason
+	// Evidence is what was read before that.
+	Evidence []Look
 }
 
 // Story tells what happened to an operation, or fails with [ErrNotFound].
@@ -50,49 +53,86 @@ func (l *Ledger) Story(ctx context.Context, id string) (*Story, error) {
 		if err != nil {
 			return err
 		}
-		s = tell(row, attempts, history, steps, l.store.Now())
-		return nil
+		f := facts{row: row, attempts: attempts, history: history, steps: steps}
+		next, err := tx.Successor(ctx, id)
+		if err == nil {
+			f.successor = next.ID
+		} else if !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		s, err = f.tell(l.store.Now())
+		return err
 	})
 	return s, err
 }
 
-func tell(row *store.Operation, attempts []store.Attempt, history []store.Event, steps []store.Operation, now int64) *Story {
+// facts are what a story is made of.
+type facts struct {
+	row       *store.Operation
+	attempts  []store.Attempt
+	history   []store.Event
+	steps     []store.Operation
+	successor string // id of the operation that took its place
+}
+
+func (f *facts) tell(now int64) (*Story, error) {
+	row, attempts := f.row, f.attempts
 	s := &Story{Operation: operation(row), At: moment(now)}
-	s.add(row.CreatedAt, "recorded, to be sent by its "+row.Driver, "", "")
+	recorded := "recorded, to be sent by its " + row.Driver
+	if row.Supersedes != "" {
+		recorded += ", in place of " + row.Supersedes
+	}
+	s.add(row.CreatedAt, recorded)
 	for i := range attempts {
 		a := &attempts[i]
-		s.add(a.StartedAt, fmt.Sprintf("attempt %d began", a.Number), "", "")
+		s.add(a.StartedAt, fmt.Sprintf("attempt %d began", a.Number))
 		if a.EndedAt != 0 {
-			s.add(a.EndedAt, endOf(a), "", "")
+			s.add(a.EndedAt, endOf(a, f.absent(a)))
 		}
 	}
-	for _, e := range history {
+	for _, e := range f.history {
 		if e.From == "" { // told above
 			continue
 		}
-		s.add(e.At, fmt.Sprintf("%s → %s: %s", e.From, e.To, e.What), e.Who, e.Why)
+		what := fmt.Sprintf("%s → %s: %s", e.From, e.To, e.What)
+		if e.What == string(CauseReissued) {
+			what += " as " + f.successor
+		}
+		looks, err := readEvidence(e.Evidence)
+		if err != nil {
+			return nil, err
+		}
+		s.Events = append(s.Events, StoryEvent{moment(e.At), what, e.Who, e.Why, looks})
 	}
 	slices.SortStableFunc(s.Events, func(a, b StoryEvent) int { return a.At.Compare(b.At) })
-	for i := range steps {
-		s.Steps = append(s.Steps, operation(&steps[i]))
+	for i := range f.steps {
+		s.Steps = append(s.Steps, operation(&f.steps[i]))
 	}
-	contradicted, _ := recall(history)
+	contradicted, _ := recall(f.history)
 	open := slices.ContainsFunc(attempts, func(a store.Attempt) bool { return a.EndedAt == 0 })
 	s.Advice = advise(circumstances{
 		standing: standing{Status: Status(row.Status), Next: NextStep(row.NextStep), PossiblySent: row.PossiblySent, Contradicted: contradicted},
 		kind:     Kind(row.Kind), driver: Driver(row.Driver),
 		driven: row.Lease.Until > now, open: open,
-		expired: row.ResendUntil > 0 && row.ResendUntil <= now,
+		expired:  row.ResendUntil > 0 && row.ResendUntil <= now,
+		replaced: f.successor != "",
 	})
-	return s
+	return s, nil
 }
 
-func (s *Story) add(at int64, what, who, why string) {
-	s.Events = append(s.Events, StoryEvent{moment(at), what, who, why})
+func (s *Story) add(at int64, what string) {
+	s.Events = append(s.Events, StoryEvent{At: moment(at), What: what})
+}
+
+// absent reports whether an attempt was shown to have had no effect.
+func (f *facts) absent(a *store.Attempt) bool {
+	return !a.Unresolved && slices.ContainsFunc(f.history, func(e store.Event) bool {
+		return e.At >= a.EndedAt && (e.What == string(CauseAbsent) || e.What == string(CauseReissued))
+	})
 }
 
 // endOf is how an attempt ended, in words.
-func endOf(a *store.Attempt) string {
+func endOf(a *store.Attempt, absent bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "attempt %d: %s", a.Number, a.Outcome)
 	if a.Status != 0 {
@@ -106,7 +146,7 @@ func endOf(a *store.Attempt) string {
 	if a.Replayed {
 		b.WriteString(", the stored answer of an earlier attempt")
 	}
-	if !a.Unresolved && a.Outcome == "unknown" {
+	if absent && a.Outcome == "unknown" {
 		b.WriteString(", shown to have had no effect")
 	}
 	fmt.Fprintf(&b, " (%s after %v)", a.Rule, time.Duration(a.Micros)*time.Microsecond)
@@ -144,6 +184,9 @@ func (s *Story) text(customer string) string {
 			fmt.Fprintf(&b, " (%s)", e.Why)
 		}
 		b.WriteByte('\n')
+		for _, look := range e.Evidence {
+			fmt.Fprintf(&b, "  saw      %s\n", look)
+		}
 	}
 	for _, step := range s.Steps {
 		fmt.Fprintf(&b, "  step     %s: %s %s\n", step.Intent.Action, step.Status, step.ID)

@@ -21,6 +21,8 @@ type incident struct {
 	attempts []store.Attempt
 	history  []store.Event
 	steps    []store.Operation
+
+	successor string
 }
 
 var begun = time.Date(2026, 6, 1, 9, 0, 0, 0, time.UTC).UnixMilli()
@@ -105,6 +107,21 @@ var incidents = []incident{
 		moved(1250, StatusPending, StatusReconciling, CauseEnded),
 		{At: begun + 9*minute, From: "reconciling", To: "failed_final", What: string(CauseAbandoned), Who: "ivan", Why: "the order was cancelled"},
 	}},
+	{name: "issued again", change: func(op *store.Operation) {
+		possiblySent(op)
+		op.Status, op.PossiblySent = "failed_final", false
+	}, attempts: []store.Attempt{attemptRow(1, "unknown", func(a *store.Attempt) { a.Unresolved = false })}, history: []store.Event{
+		moved(1250, StatusPending, StatusReconciling, CauseEnded),
+		{At: begun + 9*minute, From: "reconciling", To: "failed_final", What: string(CauseReissued),
+			Who: "partner-reconciler, approved by ivan", Why: "no transaction has its reference", Evidence: evidenceText},
+	}, successor: "0198"},
+	{name: "in place of another", change: func(op *store.Operation) { op.Supersedes = "0196" }},
+	{name: "found by a person", change: func(op *store.Operation) {
+		op.Status, op.AttemptCount, op.TargetKind, op.TargetID = "succeeded", 1, "message", "1001"
+	}, attempts: []store.Attempt{attemptRow(1, "unknown", func(a *store.Attempt) { a.Unresolved = false })}, history: []store.Event{
+		moved(1250, StatusPending, StatusReconciling, CauseEnded),
+		{At: begun + 9*minute, From: "reconciling", To: "succeeded", What: string(CauseFound), Who: "ivan", Why: "it is in the chat"},
+	}},
 	{name: "in contradiction", change: func(op *store.Operation) {
 		possiblySent(op)
 		op.Status, op.NextStep = "reconciling", "person"
@@ -119,6 +136,10 @@ var incidents = []incident{
 	}},
 }
 
+const evidenceText = `[{"what":"GET /partner/v1/transactions","at":"2026-06-01T09:08:00Z","from":"2026-06-01T08:58:00Z",` +
+	`"read":42,"complete":true,"matches":1,"score":40,"request_id":"req-31","sha256":"9f86d081","note":"another amount"},` +
+	`{"what":"audit events","at":"2026-06-01T09:08:30Z","read":100,"complete":false,"matches":0,"score":0}]`
+
 func (i incident) story() *Story {
 	row := &store.Operation{
 		ID: "0197", Kind: "call", Driver: "caller", Status: "pending",
@@ -127,7 +148,12 @@ func (i incident) story() *Story {
 		Key: "shop:order-confirmed:cust_42:order-1024", CreatedAt: begun, UpdatedAt: begun,
 	}
 	i.change(row)
-	return tell(row, i.attempts, i.history, i.steps, begun+10*minute)
+	f := facts{row: row, attempts: i.attempts, history: i.history, steps: i.steps, successor: i.successor}
+	s, err := f.tell(begun + 10*minute)
+	if err != nil {
+		panic(err) // the evidence of an incident is no JSON
+	}
+	return s
 }
 
 // What a person reads of an operation in each kind of trouble.
@@ -157,7 +183,7 @@ func TestAdviceIsNeverRash(t *testing.T) {
 	met := make([]bool, len(advices))
 	for _, status := range []Status{StatusPending, StatusSucceeded, StatusFailedRetryable, StatusFailedFinal, StatusReconciling, "invented"} {
 		for _, next := range []NextStep{NextNone, NextResend, NextLook, NextPerson, "invented"} {
-			for flags := range 64 {
+			for flags := range 128 {
 				c := circumstances{
 					standing: standing{Status: status, Next: next, PossiblySent: flags&1 > 0, Contradicted: flags&2 > 0},
 					kind:     KindCall, driver: DriverCaller, driven: flags&4 > 0, open: flags&8 > 0, expired: flags&16 > 0,
@@ -165,6 +191,8 @@ func TestAdviceIsNeverRash(t *testing.T) {
 				if flags&32 > 0 {
 					c.driver = DriverWorker
 				}
+				// Only what has provably had no effect is replaced.
+				c.replaced = flags&64 > 0 && !c.PossiblySent
 				a := advise(c)
 				met[slices.IndexFunc(advices, func(row struct {
 					when func(circumstances) bool

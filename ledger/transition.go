@@ -139,6 +139,8 @@ var transitions = []Transition{
 	{StatusFailedRetryable, CauseSuperseded, StatusFailedFinal, no, "a newer operation of its lane was sent", byDriver},
 	{StatusReconciling, CauseSuperseded, StatusReconciling, yes, "it is not sent again", byDriver},
 
+	{StatusPending, CauseReissued, StatusFailedFinal, no,
+		"an attempt was left open, and somebody vouches that it had no effect; the new operation and its key begin in the same commit", byLeave},
 	{StatusFailedRetryable, CauseReissued, StatusFailedFinal, no,
 		"it had no effect; the new operation and its key begin in the same commit", byLeave},
 	{StatusReconciling, CauseReissued, StatusFailedFinal, no,

@@ -1,135 +1,120 @@
 package ledger
 
 import (
-	"context"
 	"errors"
+	"fmt"
 
 	"github.com/botix-pro/sdk-go/ledger/internal/store"
-	"github.com/botix-pro/sdk-go/retry"
 )
 
-// Rivals counts the other operations that ask for the same and may have had their
-// effect: what a look finds may be theirs.
-type Rivals struct {
-	Underway int // are being driven, and may be told of their effect yet
-	Unclear  int // stand without an answer
+// Verdict is what became of an operation, as somebody has found out, and what
+// follows from it.
+type Verdict struct {
+	Kind VerdictKind
+
+	// Target and Result belong to VerdictHappened: the object that the operation
+	// made or changed, where there is one, and the answer as a repeat of the intent
+	// is to get it, such as what the object looks like when it is read. Result is
+	// kept as the ledger keeps answers, must not show a secret, and may be nil: then
+	// a repeat gets [ErrResultNotKept].
+	Target Target
+	Result []byte
+
+	// ApprovedBy belongs to VerdictReissue, and is required there: whose word it is
+	// that the operation is sent anew. A person who decides names himself; a program
+	// names who has approved that it does.
+	ApprovedBy string
+
+	// Evidence is what the verdict rests on, the most telling look last. A program
+	// should always give some.
+	Evidence []Look
 }
 
-// Rivals returns those of the operation.
-func (d *Drive) Rivals(ctx context.Context) (r Rivals, err error) {
-	err = d.ledger.store.Read(ctx, func(tx store.Tx) error {
-		all, err := tx.Alike(ctx, d.op.Fingerprint)
-		r = Rivals{}
-		for i := range all {
-			switch other := &all[i]; {
-			case other.ID == d.op.ID || other.API != d.op.API:
-			case other.Lease.Until > d.ledger.store.Now():
-				r.Underway++
-			default:
-				r.Unclear++
-			}
-		}
-		return err
-	})
-	return r, err
+// VerdictKind names a [Verdict]. The set is closed.
+type VerdictKind string
+
+const (
+	// VerdictHappened: it had its effect, and has succeeded. Where it had ended as a
+	// failure, it is in contradiction instead, and to be decided once more.
+	VerdictHappened VerdictKind = "happened"
+
+	// VerdictResend: it had no effect, and is to be sent under its own key, which is
+	// allowed until the server may forget that. Nothing is sent by the verdict: a
+	// worker goes on with what is a worker's, and a repeat of the intent or
+	// [Ledger.Resume] with the rest. What was dropped before ends as failed.
+	VerdictResend VerdictKind = "absent, resend"
+
+	// VerdictReissue: it had no effect and has failed for good. A new operation takes
+	// its place, with a key and a window of its own, also after the first key may have
+	// been forgotten. Its version is that of the first with "~1", "~2" and so on, and
+	// a repeat of the first intent is from then on a repeat of the new operation.
+	VerdictReissue VerdictKind = "absent, reissue"
+
+	// VerdictGiveUp: nobody needs to know any more. It is neither sent nor looked for
+	// again and has failed for good. Whether it had an effect is not decided by that:
+	// a success that is reported later is recorded and put before a person.
+	VerdictGiveUp VerdictKind = "give up"
+)
+
+// verdictRule is what a kind of verdict does to an operation.
+type verdictRule struct {
+	cause Cause
+	apply func(standing) (standing, error)
 }
 
-// Taken tells which upstream objects belong to other operations.
-func (d *Drive) Taken(ctx context.Context, targets []Target) (taken []bool, err error) {
-	taken = make([]bool, len(targets))
-	err = d.ledger.store.Read(ctx, func(tx store.Tx) error {
-		for i, t := range targets {
-			owner, err := tx.ByTarget(ctx, d.op.API, t.Kind, t.ID)
-			if err != nil && !errors.Is(err, store.ErrNotFound) {
-				return err
-			}
-			taken[i] = err == nil && owner.ID != d.op.ID
-		}
-		return nil
-	})
-	return taken, err
+var verdictRules = map[VerdictKind]verdictRule{
+	VerdictHappened: {CauseFound, standing.found},
+	VerdictResend:   {CauseAbsent, standing.resendable},
+	VerdictReissue:  {CauseReissued, standing.reissue},
+	VerdictGiveUp:   {CauseAbandoned, standing.abandon},
 }
 
-// Found records that a look found the operation's effect. When the object that
-// was found belongs to another operation, it is [ErrTargetTaken] and nothing
-// changes.
-func (d *Drive) Found(result []byte, target Target) error {
-	kept := d.keepResult(result)
-	return d.move(CauseFound, true, standing.found, func(row *store.Operation) { d.succeed(row, kept, target) })
-}
+// ErrVerdict is matched by errors about a [Verdict] that cannot be given. Nothing
+// was changed.
+var ErrVerdict = errors.New("the verdict cannot be given")
 
-// Absent records that a look proved that no attempt so far had an effect. resend
-// tells whether the key may be used again, and more whether that is done now.
-func (d *Drive) Absent(resend, more bool) error {
-	absent := func(s standing) (standing, error) { return s.absent(resend, more) }
-	err := d.move(CauseAbsent, !more, absent, nil)
-	if err == nil {
-		for i := range d.attempts {
-			d.attempts[i].Unresolved = false
-		}
-	}
-	return err
-}
-
-// Bar records that the operation must not be sent again although it is not known
-// what became of it. readBack tells whether the server's state can be looked at.
-func (d *Drive) Bar(readBack bool) error {
-	if d.isNew {
-		return nil
-	}
-	barred := func(s standing) (standing, error) { return s.barred(readBack) }
-	return d.move(CauseBarred, true, barred, nil)
-}
-
-// move changes the operation's standing in a commit of its own.
-func (d *Drive) move(cause Cause, release bool, to func(standing) (standing, error), more func(*store.Operation)) error {
-	ctx := context.Background()
-	var row store.Operation
-	err := d.ledger.store.Write(ctx, func(tx store.Tx) error {
-		row = d.op
-		if err := d.undisturbed(ctx, tx); err != nil {
-			return err
-		}
-		stood, err := standingOf(ctx, tx, &row)
-		if err != nil {
-			return err
-		}
-		stands, err := to(stood)
-		if err != nil {
-			return err
-		}
-		row.UpdatedAt = d.ledger.store.Now()
-		if more != nil {
-			more(&row)
-		}
-		stands.write(&row)
-		next := d.nextLease(row.UpdatedAt)
-		release = release || stands.Status.Final()
-		if release {
-			next = released(next)
-			// What is now to be looked up is looked up at once.
-			newly := stands.Next == NextLook && d.op.NextStep != string(NextLook)
-			if d.worker && !stands.Status.Final() && stands.Next != NextPerson && !newly {
-				row.NotBefore = max(row.NotBefore, d.restUntil(&row, row.UpdatedAt))
-			}
-		}
-		if !stands.PossiblySent {
-			if err := tx.Resolve(ctx, row.ID); err != nil {
-				return err
-			}
-		}
-		return change{was: &d.op, is: &row, next: next, cause: cause}.write(ctx, tx)
-	})
+// check reports what is wrong with a verdict whatever it is about.
+func (v *Verdict) check() error {
+	happened, reissue := v.Kind == VerdictHappened, v.Kind == VerdictReissue
 	switch {
-	case err == nil:
-	case cause == CauseFound:
-		return &UnrecordedError{OperationID: d.op.ID, Effect: retry.Succeeded, Err: err}
-	default:
-		return err
+	case verdictRules[v.Kind].apply == nil:
+		return fmt.Errorf("%w: there is none %q", ErrVerdict, v.Kind)
+	case !happened && (v.Target != Target{} || v.Result != nil):
+		return fmt.Errorf("%w: only what has happened has a target and a result", ErrVerdict)
+	case (v.Target.Kind == "") != (v.Target.ID == "") || v.Target.Made && v.Target.ID == "":
+		return fmt.Errorf("%w: a target has a kind and an id", ErrVerdict)
+	case !reissue && v.ApprovedBy != "":
+		return fmt.Errorf("%w: only to issue an operation again has to be approved", ErrVerdict)
+	case reissue && lineProblem(v.ApprovedBy, maxWho) != "":
+		return fmt.Errorf("%w: who has approved that it is issued again %s", ErrDecision, lineProblem(v.ApprovedBy, maxWho))
 	}
-	d.op = row
-	if release {
-		d.ledger.keeper.drop(d)
+	for _, text := range []string{v.Target.Kind, v.Target.ID} {
+		if problem := lineProblem(text, maxPart); text != "" && problem != "" {
+			return fmt.Errorf("%w: its target %s", ErrVerdict, problem)
+		}
 	}
 	return nil
 }
+
+// fits reports why a verdict must not be given on an operation as it stands now,
+// although that is unsettled.
+func (v *Verdict) fits(row *store.Operation, attempts []store.Attempt, now int64) error {
+	if v.Kind == VerdictGiveUp || v.Kind == VerdictHappened {
+		return nil
+	}
+	if n := len(attempts); n > 0 && len(v.Evidence) > 0 {
+		if last := v.Evidence[len(v.Evidence)-1]; millis(last.At) < attempts[n-1].StartedAt {
+			return fmt.Errorf("%w: another attempt began after the evidence was read", ErrVerdict)
+		}
+	}
+	closed := row.ResendUntil > 0 && now >= row.ResendUntil
+	ranBack := now+clockDoubt < row.FirstSentAt // nobody knows how far
+	if v.Kind == VerdictResend && (closed || ranBack) {
+		return ErrWindowClosed
+	}
+	return nil
+}
+
+// clockDoubt is by how much the host's clock may stand before what the ledger has
+// of it, in milliseconds.
+const clockDoubt = 60_000

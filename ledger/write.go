@@ -279,7 +279,7 @@ func (d *Drive) end(ctx context.Context, tx store.Tx, a store.Attempt, e *Ending
 	stands.write(&row)
 	switch {
 	case stands.Status == StatusSucceeded:
-		d.succeed(&row, e.Result, e.Target)
+		succeed(&row, e.Result, e.Target)
 	case d.worker && !e.goesOn() && !stands.Status.Final() && stands.Next != NextPerson:
 		row.NotBefore = max(row.NotBefore, d.restUntil(&row, row.UpdatedAt))
 	}
@@ -320,7 +320,7 @@ func (d *Drive) endLate(ctx context.Context, tx store.Tx, a store.Attempt, e *En
 	if e.Attempt.Outcome == retry.Succeeded && stood.Status != StatusSucceeded {
 		// Also where it contradicts what was believed: whoever decides that
 		// needs to see what came of it.
-		d.succeed(&row, e.Result, e.Target)
+		succeed(&row, e.Result, e.Target)
 	}
 	stands.write(&row)
 	lease := row.Lease // whoever drives it now goes on
@@ -339,7 +339,7 @@ func (d *Drive) othersOpen(all []store.Attempt) bool {
 }
 
 // succeed writes a result, which is in the form it is stored in.
-func (d *Drive) succeed(row *store.Operation, result []byte, target Target) {
+func succeed(row *store.Operation, result []byte, target Target) {
 	row.ErrorCode, row.ErrorMessage = "", ""
 	row.TargetKind, row.TargetID, row.TargetOwned = target.Kind, target.ID, target.Made
 	row.Result = result
@@ -372,13 +372,15 @@ type change struct {
 	next    store.Lease
 	cause   Cause
 	attempt *store.Attempt // that ended; nil when none did
-	by      Decision       // where somebody decided
+
+	by       Decision // where somebody decided,
+	evidence string   // and what that rests on
 }
 
 func (c change) write(ctx context.Context, tx store.Tx) error {
 	e := store.Event{
 		OperationID: c.is.ID, At: c.is.UpdatedAt, From: c.was.Status, To: c.is.Status, What: string(c.cause),
-		Who: c.by.Who, Why: c.by.Why,
+		Who: c.by.Who, Why: c.by.Why, Evidence: c.evidence,
 	}
 	err := tx.Update(ctx, c.is, c.next)
 	if errors.Is(err, store.ErrTargetTaken) && c.cause != CauseFound {
@@ -400,5 +402,15 @@ func (c change) write(ctx context.Context, tx store.Tx) error {
 	if err := tx.Append(ctx, &e); err != nil {
 		return err
 	}
+	if c.settles() { // others may have waited for it
+		if err := tx.Release(ctx, c.is.Group, c.is.ID); err != nil {
+			return err
+		}
+	}
 	return moveParent(ctx, tx, c.is)
+}
+
+// settles reports whether the operation blocked others of its group until now.
+func (c change) settles() bool {
+	return c.is.Group != "" && c.was.PossiblySent && (!c.is.PossiblySent || Status(c.is.Status).Final())
 }

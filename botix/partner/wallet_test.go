@@ -339,7 +339,7 @@ func TestDifferencesOfAWalletAddUp(t *testing.T) {
 						}
 						b.srv.ClearScript()
 						for _, op := range b.open() { // later ones wait for it
-							if _, err := b.led.Abandon(b.Context(), op.ID, ledger.Decision{Who: "tester", Why: "to go on"}); err != nil {
+							if _, err := b.led.Decide(b.Context(), op.ID, ledger.Verdict{Kind: ledger.VerdictGiveUp}, ledger.Decision{Who: "tester", Why: "to go on"}); err != nil {
 								b.Fatal(err)
 							}
 						}

@@ -50,9 +50,8 @@ type Hooks struct {
 	AttemptEnd   func(ctx context.Context, op *Operation, a *retry.Attempt)
 }
 
-// ErrWindowClosed says that the server may have forgotten the key of an
-// operation that is not settled, so that a resend could be a second effect.
-var ErrWindowClosed = errors.New("the server may have forgotten the idempotency key: a resend could have a second effect")
+// ErrWindowClosed is the ledger's: it holds without one, too.
+var ErrWindowClosed = ledger.ErrWindowClosed
 
 // ErrForeignAnswer says that the stored answer under the key is that of another
 // request.

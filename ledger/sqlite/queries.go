@@ -34,6 +34,9 @@ SELECT seq FROM ledger_operations WHERE api = ?1 AND idempotency_key = ?2`
 SELECT seq FROM ledger_operations
  WHERE api = ?1 AND target_kind = ?2 AND target_id = ?3 AND target_owned = 1`
 
+	seqSuccessor = `
+SELECT seq FROM ledger_operations WHERE supersedes = ?1`
+
 	seqLastSent = `
 SELECT seq FROM ledger_operations
  WHERE lane = ?1 AND (possibly_sent = 1 OR status = 'succeeded') ORDER BY seq DESC LIMIT 1`
@@ -42,7 +45,8 @@ SELECT seq FROM ledger_operations
 const children = `SELECT` + operationColumns + `
   FROM ledger_operations AS this
  WHERE parent_id = ?1
-   AND NOT EXISTS (SELECT 1 FROM ledger_operations AS newer WHERE newer.parent_id = ?1 AND newer.supersedes = this.id)
+   AND (status = 'reconciling'
+    OR  NOT EXISTS (SELECT 1 FROM ledger_operations AS newer WHERE newer.parent_id = ?1 AND newer.supersedes = this.id))
  ORDER BY seq`
 
 const inLane = `SELECT` + operationColumns + `
@@ -88,6 +92,10 @@ UPDATE ledger_operations
        updated_at_ms = ?, lease_owner = ?, lease_token = ?, locked_until_ms = ?
  WHERE id = ? AND lease_token = ?`
 
+const releaseGroup = `
+UPDATE ledger_operations SET blocked_by = NULL, not_before_ms = 0
+ WHERE conflict_group = ?1 AND status NOT IN ('succeeded', 'failed_final') AND blocked_by = ?2`
+
 const renewLease = `
 UPDATE ledger_operations SET locked_until_ms = MAX(locked_until_ms, ?3)
  WHERE id = ?1 AND lease_token = ?2 AND lease_owner <> ''`
@@ -117,8 +125,9 @@ const resolveAttempts = `
 UPDATE ledger_attempts SET unresolved = 0 WHERE operation_id = ?1 AND unresolved = 1`
 
 const historyOf = `
-SELECT operation_id, at_ms, from_status, to_status, what, attempt, who, why
-  FROM ledger_history WHERE operation_id = ?1 ORDER BY seq`
+SELECT operation_id, at_ms, from_status, to_status, what, attempt, who, why, COALESCE(looks, '')
+  FROM ledger_history LEFT JOIN ledger_evidence ON history_seq = seq
+ WHERE operation_id = ?1 ORDER BY seq`
 
 const blankAttempts = `
 UPDATE ledger_attempts SET error_message = '' WHERE operation_id = ?1 AND error_message <> ''`
@@ -126,9 +135,15 @@ UPDATE ledger_attempts SET error_message = '' WHERE operation_id = ?1 AND error_
 const blankHistory = `
 UPDATE ledger_history SET why = '' WHERE operation_id = ?1 AND why <> '' AND what <> ?2`
 
+const blankEvidence = `
+DELETE FROM ledger_evidence WHERE history_seq IN (SELECT seq FROM ledger_history WHERE operation_id = ?1)`
+
 const appendHistory = `
 INSERT INTO ledger_history (operation_id, at_ms, from_status, to_status, what, attempt, who, why)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+
+const appendEvidence = `
+INSERT INTO ledger_evidence (history_seq, looks) VALUES (last_insert_rowid(), ?1)`
 
 // What scrubbing needs to know of pages: dbstat and sqlite_dbpage are tables that
 // SQLite makes up. A page is only written while it is still as it was read.

@@ -165,6 +165,7 @@ func readEvent(row []any, e *store.Event) error {
 	r.int(&e.Attempt)
 	r.text(&e.Who)
 	r.text(&e.Why)
+	r.text(&e.Evidence)
 	return r.err
 }
 

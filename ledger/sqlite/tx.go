@@ -138,6 +138,10 @@ func (t *tx) ByTarget(ctx context.Context, api, kind, id string) (*store.Operati
 	return t.lookUp(ctx, seqByTarget, api, kind, id)
 }
 
+func (t *tx) Successor(ctx context.Context, id string) (*store.Operation, error) {
+	return t.lookUp(ctx, seqSuccessor, id)
+}
+
 func (t *tx) LastSent(ctx context.Context, lane string) (*store.Operation, error) {
 	return t.lookUp(ctx, seqLastSent, lane)
 }
@@ -238,6 +242,11 @@ func (t *tx) Update(ctx context.Context, op *store.Operation, next store.Lease) 
 	return nil
 }
 
+func (t *tx) Release(ctx context.Context, group, id string) error {
+	_, err := t.exec(ctx, releaseGroup, group, id)
+	return err
+}
+
 func (t *tx) Renew(ctx context.Context, id string, token, until int64) error {
 	n, err := t.exec(ctx, renewLease, id, token, until)
 	if err == nil && n == 0 {
@@ -282,5 +291,8 @@ func (t *tx) Resolve(ctx context.Context, operationID string) error {
 func (t *tx) Append(ctx context.Context, e *store.Event) error {
 	_, err := t.exec(ctx, appendHistory,
 		e.OperationID, e.At, e.From, e.To, e.What, int64(e.Attempt), e.Who, e.Why)
+	if err == nil && e.Evidence != "" {
+		_, err = t.exec(ctx, appendEvidence, e.Evidence)
+	}
 	return err
 }

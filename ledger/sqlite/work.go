@@ -23,12 +23,14 @@ const due = `SELECT` + operationColumns + `
           AND (older.locked_until_ms > ?5 OR older.driver = 'worker' AND older.next_step <> 'person')))
  ORDER BY not_before_ms, seq LIMIT ?6`
 
-// Of calls without an intent, the version is their id.
+// Of calls without an intent the version is their id; of those issued again in
+// their place it only begins with that.
 const interrupted = `SELECT` + operationColumns + `
   FROM ledger_operations INDEXED BY ledger_operations_due
  WHERE status NOT IN ('succeeded', 'failed_final')
    AND (not_before_ms, seq) > (?3, ?4)
-   AND status = 'pending' AND driver = 'caller' AND version = id AND namespace = ?1 AND locked_until_ms <= ?2
+   AND status = 'pending' AND driver = 'caller' AND namespace = ?1 AND locked_until_ms <= ?2
+   AND (version = id OR customer = '-' AND supersedes IS NOT NULL)
  ORDER BY not_before_ms, seq LIMIT ?5`
 
 const setExpiry = `

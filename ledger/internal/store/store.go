@@ -97,20 +97,23 @@ func (e *UnavailableError) Unwrap() error { return e.Err }
 // A Tx is for one goroutine and ends with its unit. After an error other than
 // those of this package, it is of no more use.
 type Tx interface {
-	// Operation returns one by its id, or ErrNotFound; likewise ByIntent, ByKey
-	// and ByTarget.
+	// Operation returns one by its id, or ErrNotFound; likewise ByIntent, ByKey,
+	// ByTarget and Successor.
 	Operation(ctx context.Context, id string) (*Operation, error)
 	ByIntent(ctx context.Context, i Intent) (*Operation, error)
 	ByKey(ctx context.Context, api, key string) (*Operation, error)
 	// ByTarget returns the operation that owns an upstream object.
 	ByTarget(ctx context.Context, api, kind, id string) (*Operation, error)
+	// Successor returns the operation that supersedes one.
+	Successor(ctx context.Context, id string) (*Operation, error)
 	// Attempts returns the attempts of an operation by number.
 	Attempts(ctx context.Context, operationID string) ([]Attempt, error)
 	// History returns the events of an operation in the order they were added.
 	History(ctx context.Context, operationID string) ([]Event, error)
 
 	// Children returns the newest version of each step of a workflow: the
-	// children that no other child supersedes, in the order begun.
+	// children that no other child supersedes, in the order begun. A superseded
+	// one that is reconciling again is among them.
 	Children(ctx context.Context, parentID string) ([]Operation, error)
 	// Due returns what a worker may take up at a place: not held back beyond now,
 	// under no live lease, waiting for no person, and either a worker's or to be
@@ -152,6 +155,8 @@ type Tx interface {
 	// otherwise its token must be greater (see [Lease.Precedes]), or Update
 	// returns ErrInvalid. So whoever read the row before is too late.
 	Update(ctx context.Context, op *Operation, next Lease) error
+	// Release makes the operations due at once that wait for one of their group.
+	Release(ctx context.Context, group, id string) error
 	// Renew moves the end of a lease that is still held; it never shortens it.
 	Renew(ctx context.Context, id string, token int64, until int64) error
 
@@ -166,8 +171,8 @@ type Tx interface {
 	// no effect.
 	Resolve(ctx context.Context, operationID string) error
 	// Blank erases what was said of an operation in words: the error messages of
-	// its attempts that have ended, and every Why of its history but those of
-	// events whose What is except.
+	// its attempts that have ended, the evidence in its history, and every Why of
+	// that but those of events whose What is except.
 	Blank(ctx context.Context, operationID, except string) error
 	// Append adds to the history, which nothing but Blank ever changes.
 	Append(ctx context.Context, e *Event) error
@@ -300,4 +305,5 @@ type Event struct {
 	What        string // begun, attempt, succeeded, …
 	Attempt     int    // 0 when none is concerned
 	Who, Why    string // where a person or a named process decided
+	Evidence    string // what that rests on, as JSON of at most 8192 bytes; "" for none
 }

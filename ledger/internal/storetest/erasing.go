@@ -27,6 +27,9 @@ func blanking(t *testing.T, s store.Store) {
 					}
 				}
 				e := &store.Event{OperationID: o.ID, At: start, To: "pending", What: []string{"begun", "begun", "erased"}[n], Attempt: n, Who: "ann", Why: why}
+				if n == 1 {
+					e.Evidence = `[{"what":"a list"}]`
+				}
 				if err := tx.Append(t.Context(), e); err != nil {
 					return err
 				}
@@ -66,6 +69,8 @@ func blanking(t *testing.T, s store.Store) {
 					want.What, want.Why = "erased", "ticket 17"
 				case i == 0 && o == other:
 					want.Why = "asked for by Ann"
+				case i == 1 && o == other:
+					want.Evidence = `[{"what":"a list"}]`
 				}
 				if e != want {
 					t.Errorf("event %d:\n got %+v\nwant %+v", i, e, want)

@@ -12,6 +12,8 @@ var workCases = []testCase{
 	{"children are the newest version of each step", newestChildren},
 	{"a lane keeps the order begun", lanes},
 	{"a group shows what may have had an effect", groups},
+	{"what waited for one of a group is released with it, and nothing else is", releases},
+	{"an operation is replaced once, and its successor is found", successors},
 }
 
 // ids names operations in order.
@@ -53,6 +55,12 @@ func newestChildren(t *testing.T, s store.Store) {
 		func(tx store.Tx) ([]store.Operation, error) { return tx.Children(t.Context(), parent.ID) })
 	finds(t, s, "Children of a call", nil,
 		func(tx store.Tx) ([]store.Operation, error) { return tx.Children(t.Context(), group.ID) })
+
+	back := *key // an answer to the first key came after it was replaced
+	back.Status, back.NextStep = "reconciling", "person"
+	write(t, s, take(t, &back, store.Lease{Token: 1}))
+	finds(t, s, "Children when one is unclear again", []*store.Operation{group, key, limit, keyThird},
+		func(tx store.Tx) ([]store.Operation, error) { return tx.Children(t.Context(), parent.ID) })
 }
 
 func lanes(t *testing.T, s store.Store) {
@@ -109,4 +117,47 @@ func groups(t *testing.T, s store.Store) {
 	settled.Status, settled.PossiblySent = "succeeded", false
 	write(t, s, take(t, &settled, store.Lease{Token: 1}))
 	finds(t, s, "Unsettled after one is settled", []*store.Operation{open}, query)
+}
+
+func releases(t *testing.T, s store.Store) {
+	waiting := func(group, by, status string) *store.Operation {
+		op := NewOperation()
+		op.Group, op.BlockedBy, op.Status, op.NotBefore = group, by, status, start+1000
+		insert(t, s, op)
+		return op
+	}
+	first := waiting("wallet:7", "a", "pending")
+	second := waiting("wallet:7", "a", "failed_retryable")
+	others := []*store.Operation{
+		waiting("wallet:7", "b", "pending"), waiting("wallet:8", "a", "pending"),
+		waiting("wallet:7", "", "pending"), waiting("wallet:7", "a", "failed_final"),
+	}
+	write(t, s, func(tx store.Tx) error { return tx.Release(t.Context(), "wallet:7", "a") })
+	for _, op := range []*store.Operation{first, second} {
+		if got := get(t, s, op.ID); got.BlockedBy != "" || got.NotBefore != 0 || got.Status != op.Status {
+			t.Errorf("released: %+v", got)
+		}
+	}
+	for _, op := range others {
+		if got := get(t, s, op.ID); got.BlockedBy != op.BlockedBy || got.NotBefore != op.NotBefore {
+			t.Errorf("not meant: %+v became %+v", op, got)
+		}
+	}
+}
+
+func successors(t *testing.T, s store.Store) {
+	first, second, third := NewOperation(), NewOperation(), NewOperation()
+	second.Supersedes, third.Supersedes = first.ID, first.ID
+	insert(t, s, first, second)
+	refuses(t, s, "a second successor", store.ErrExists, func(tx store.Tx) error { return tx.Insert(t.Context(), third) })
+	read(t, s, func(tx store.Tx) error {
+		if _, err := tx.Successor(t.Context(), second.ID); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("Successor of the last = %v", err)
+		}
+		got, err := tx.Successor(t.Context(), first.ID)
+		if err == nil && got.ID != second.ID {
+			t.Errorf("Successor = %s, want %s", got.ID, second.ID)
+		}
+		return err
+	})
 }

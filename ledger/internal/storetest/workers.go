@@ -107,6 +107,10 @@ func interruptedCalls(t *testing.T, s store.Store) {
 	waited := call(func(op *store.Operation) { op.NotBefore = start + 5 })
 	first := call(func(*store.Operation) {})
 	second := call(func(op *store.Operation) { op.PossiblySent = false })
+	again := call(func(op *store.Operation) {
+		op.Intent.Customer, op.Intent.Version, op.Supersedes, op.PossiblySent = "-", first.ID+"~1", first.ID, false
+	})
+	call(func(op *store.Operation) { op.Intent.Version, op.Supersedes = "order-1~1", second.ID }) // its caller repeats it
 	call(func(op *store.Operation) { op.Lease.Until = now + 1 })
 	call(func(op *store.Operation) { op.Status, op.NextStep = "reconciling", "resend" })
 	call(func(op *store.Operation) { op.Status = "succeeded" })
@@ -119,9 +123,9 @@ func interruptedCalls(t *testing.T, s store.Store) {
 			return tx.Interrupted(t.Context(), first.Intent.Namespace, now, after, limit)
 		}
 	}
-	finds(t, s, "Interrupted", []*store.Operation{first, second, waited}, query(store.Operation{}, 100))
+	finds(t, s, "Interrupted", []*store.Operation{first, second, again, waited}, query(store.Operation{}, 100))
 	finds(t, s, "Interrupted, one at most", []*store.Operation{first}, query(store.Operation{}, 1))
-	finds(t, s, "Interrupted after the first", []*store.Operation{second, waited}, query(*get(t, s, first.ID), 100))
+	finds(t, s, "Interrupted after the first", []*store.Operation{second, again, waited}, query(*get(t, s, first.ID), 100))
 }
 
 func expiries(t *testing.T, s store.Store) {

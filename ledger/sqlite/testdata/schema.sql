@@ -348,3 +348,15 @@ CREATE TABLE ledger_parked (
     PRIMARY KEY (namespace, api, origin, credential)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE ledger_evidence (
+    history_seq INTEGER NOT NULL PRIMARY KEY REFERENCES ledger_history (seq),
+    looks       TEXT    NOT NULL CHECK (json_valid(looks) AND length(looks) <= 8192)
+) STRICT;
+
+CREATE TRIGGER ledger_evidence_update BEFORE UPDATE ON ledger_evidence
+BEGIN
+    SELECT RAISE(ABORT, 'evidence does not change');
+END;
+
+CREATE UNIQUE INDEX ledger_operations_supersedes ON ledger_operations (supersedes) WHERE supersedes IS NOT NULL;
+

@@ -1,0 +1,135 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+
+	"github.com/botix-pro/sdk-go/ledger/internal/store"
+	"github.com/botix-pro/sdk-go/retry"
+)
+
+// Rivals counts the other operations that ask for the same and may have had their
+// effect: what a look finds may be theirs.
+type Rivals struct {
+	Underway int // are being driven, and may be told of their effect yet
+	Unclear  int // stand without an answer
+}
+
+// Rivals returns those of the operation.
+func (d *Drive) Rivals(ctx context.Context) (r Rivals, err error) {
+	err = d.ledger.store.Read(ctx, func(tx store.Tx) error {
+		all, err := tx.Alike(ctx, d.op.Fingerprint)
+		r = Rivals{}
+		for i := range all {
+			switch other := &all[i]; {
+			case other.ID == d.op.ID || other.API != d.op.API:
+			case other.Lease.Until > d.ledger.store.Now():
+				r.Underway++
+			default:
+				r.Unclear++
+			}
+		}
+		return err
+	})
+	return r, err
+}
+
+// Taken tells which upstream objects belong to other operations.
+func (d *Drive) Taken(ctx context.Context, targets []Target) (taken []bool, err error) {
+	taken = make([]bool, len(targets))
+	err = d.ledger.store.Read(ctx, func(tx store.Tx) error {
+		for i, t := range targets {
+			owner, err := tx.ByTarget(ctx, d.op.API, t.Kind, t.ID)
+			if err != nil && !errors.Is(err, store.ErrNotFound) {
+				return err
+			}
+			taken[i] = err == nil && owner.ID != d.op.ID
+		}
+		return nil
+	})
+	return taken, err
+}
+
+// Found records that a look found the operation's effect. When the object that
+// was found belongs to another operation, it is [ErrTargetTaken] and nothing
+// changes.
+func (d *Drive) Found(result []byte, target Target) error {
+	kept := d.keepResult(result)
+	return d.move(CauseFound, true, standing.found, func(row *store.Operation) { succeed(row, kept, target) })
+}
+
+// Absent records that a look proved that no attempt so far had an effect. resend
+// tells whether the key may be used again, and more whether that is done now.
+func (d *Drive) Absent(resend, more bool) error {
+	absent := func(s standing) (standing, error) { return s.absent(resend, more) }
+	err := d.move(CauseAbsent, !more, absent, nil)
+	if err == nil {
+		for i := range d.attempts {
+			d.attempts[i].Unresolved = false
+		}
+	}
+	return err
+}
+
+// Bar records that the operation must not be sent again although it is not known
+// what became of it. readBack tells whether the server's state can be looked at.
+func (d *Drive) Bar(readBack bool) error {
+	if d.isNew {
+		return nil
+	}
+	barred := func(s standing) (standing, error) { return s.barred(readBack) }
+	return d.move(CauseBarred, true, barred, nil)
+}
+
+// move changes the operation's standing in a commit of its own.
+func (d *Drive) move(cause Cause, release bool, to func(standing) (standing, error), more func(*store.Operation)) error {
+	ctx := context.Background()
+	var row store.Operation
+	err := d.ledger.store.Write(ctx, func(tx store.Tx) error {
+		row = d.op
+		if err := d.undisturbed(ctx, tx); err != nil {
+			return err
+		}
+		stood, err := standingOf(ctx, tx, &row)
+		if err != nil {
+			return err
+		}
+		stands, err := to(stood)
+		if err != nil {
+			return err
+		}
+		row.UpdatedAt = d.ledger.store.Now()
+		if more != nil {
+			more(&row)
+		}
+		stands.write(&row)
+		next := d.nextLease(row.UpdatedAt)
+		release = release || stands.Status.Final()
+		if release {
+			next = released(next)
+			// What is now to be looked up is looked up at once.
+			newly := stands.Next == NextLook && d.op.NextStep != string(NextLook)
+			if d.worker && !stands.Status.Final() && stands.Next != NextPerson && !newly {
+				row.NotBefore = max(row.NotBefore, d.restUntil(&row, row.UpdatedAt))
+			}
+		}
+		if !stands.PossiblySent {
+			if err := tx.Resolve(ctx, row.ID); err != nil {
+				return err
+			}
+		}
+		return change{was: &d.op, is: &row, next: next, cause: cause}.write(ctx, tx)
+	})
+	switch {
+	case err == nil:
+	case cause == CauseFound:
+		return &UnrecordedError{OperationID: d.op.ID, Effect: retry.Succeeded, Err: err}
+	default:
+		return err
+	}
+	d.op = row
+	if release {
+		d.ledger.keeper.drop(d)
+	}
+	return nil
+}
