@@ -125,7 +125,8 @@ func (c *Client) run(ctx context.Context, op *call.Operation, cfg callConfig) (*
 	op.Request.Method = ep.Method
 	op.Request.Fresh = ep.Class == call.Neither
 	op.Priority, op.Deliveries, op.Careful = cfg.priority, cfg.deliveries, cfg.careful
-	op.Unearned = cfg.unearned && ctx.Value(byWorker{}) == nil
+	unearned := cfg.unearned || cfg.friend != nil && cfg.friend.Unearned
+	op.Unearned = unearned && ctx.Value(byWorker{}) == nil
 	if ep.Mutates() {
 		if err := c.name(ctx, op, cfg); err != nil {
 			res := &call.Result{}

@@ -31,6 +31,13 @@ type reads struct {
 		Get(context.Context, GroupID, ...CallOption) (*Group, error)
 		All(context.Context, ListGroups, ...CallOption) iter.Seq2[*Group, error]
 	}
+	keys interface {
+		All(context.Context, GroupID, ListKeys, ...CallOption) iter.Seq2[*Key, error]
+		read(context.Context, GroupID, KeyID, ...CallOption) (*Key, error)
+	}
+	projects interface {
+		All(context.Context, ListProjects, ...CallOption) iter.Seq2[*Project, error]
+	}
 	transactions interface {
 		All(context.Context, ListTransactions, ...CallOption) iter.Seq2[*Transaction, error]
 	}
@@ -57,12 +64,17 @@ func (c *Client) Auditor() (*Auditor, error) {
 		return nil, errNoLedger
 	}
 	return &Auditor{
-		server:  reads{groups: c.Groups, transactions: c.Transactions, audit: c.AuditEvents},
+		server:  c.reads(),
 		records: e.Ledger,
 		here:    ledger.Place{API: e.API, Origin: e.HTTP.Origin(), Credential: e.Credential},
 		rows:    c.rows, names: c.names,
 		settle: e.Settle, memory: c.contract.Retention + 24*time.Hour,
 	}, nil
+}
+
+// reads is the client for whoever only looks.
+func (c *Client) reads() reads {
+	return reads{groups: c.Groups, keys: c.Keys, projects: c.Projects, transactions: c.Transactions, audit: c.AuditEvents}
 }
 
 // wait is as long as a list may lag. It is not begun where ctx would end it.

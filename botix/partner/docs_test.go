@@ -57,14 +57,17 @@ func TestDocumentationNamesTheErrors(t *testing.T) {
 	}
 }
 
-// docs/reconciling.md shows what the findings about a wallet mean.
-func TestReconcilingPageShowsTheFindings(t *testing.T) {
+// docs/reconciling.md shows what the findings about a wallet mean, and by what the
+// effect of an operation is known.
+func TestReconcilingPageShowsTheTables(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/reconciling.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := partner.WalletFindingsTable(); !strings.Contains(string(page), want) {
-		t.Errorf("docs/reconciling.md lacks this table:\n%s", want)
+	for _, want := range []string{partner.WalletFindingsTable(), partner.ReadBackTable()} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("docs/reconciling.md lacks this table:\n%s", want)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package partner
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -28,6 +29,10 @@ type operation struct {
 	// revive describes a recorded call for whoever carries it on; nil for reads,
 	// and where an answer shows a secret that only a caller can receive.
 	revive func(*input) friend.Call
+	// find finds the operation's effect among what the server has; nil for reads.
+	// known says by what it is known.
+	find  func(context.Context, *lookout) error
+	known string
 }
 
 const (
@@ -47,26 +52,35 @@ var operations = []operation{
 	{name: "auditEventsList", method: http.MethodGet, gives: "audit_event", source: ledgerGuide},
 
 	{name: "groupsList", method: http.MethodGet, gives: "group", source: ledgerGuide},
-	{name: "groupsCreate", method: http.MethodPost, takes: "group", gives: "group", group: "group:{customer}", audit: AuditGroupCreate, source: ledgerGuide, revive: revived[Group, CreateGroup]},
+	{name: "groupsCreate", method: http.MethodPost, takes: "group", gives: "group", group: "group:{customer}", audit: AuditGroupCreate, source: ledgerGuide, revive: revived[Group, CreateGroup],
+		find: findGroup, known: "groups: the external id, name and project, and not older than the request"},
 	{name: "groupsGet", method: http.MethodGet, ids: []string{"group"}, gives: "group", source: ledgerGuide},
-	{name: "groupsUpdate", method: http.MethodPatch, ids: []string{"group"}, takes: "group", gives: "group", lane: "group:{group}", audit: AuditGroupUpdate, source: ledgerGuide, revive: revived[Group, GroupUpdate]},
-	{name: "groupsDelete", method: http.MethodDelete, ids: []string{"group"}, lane: "group:{group}", group: "group:{customer}", audit: AuditGroupDelete, source: ledgerGuide, revive: revived[botix.RawJSON, struct{}]},
+	{name: "groupsUpdate", method: http.MethodPatch, ids: []string{"group"}, takes: "group", gives: "group", lane: "group:{group}", audit: AuditGroupUpdate, source: ledgerGuide, revive: revived[Group, GroupUpdate],
+		find: findGroupUpdate, known: "the group: it is as was asked for; if not, the audit log since"},
+	{name: "groupsDelete", method: http.MethodDelete, ids: []string{"group"}, lane: "group:{group}", group: "group:{customer}", audit: AuditGroupDelete, source: ledgerGuide, revive: revived[botix.RawJSON, struct{}],
+		find: findGroupDeletion, known: "the group: it is gone"},
 	{name: "spendLimitUpdate", method: http.MethodPatch, ids: []string{"group"}, takes: "spend_limit", decimals: []string{"spend_limit"}, gives: "spend_limit",
-		lane: "limit:{group}", group: "limit:{group}", audit: AuditSpendLimitUpdate, source: ledgerGuide, revive: revived[SpendLimit, SpendLimitUpdate]},
+		lane: "limit:{group}", group: "limit:{group}", audit: AuditSpendLimitUpdate, source: ledgerGuide, revive: revived[SpendLimit, SpendLimitUpdate],
+		find: findLimit, known: "the group: its limit; if not, the audit log since"},
 
 	{name: "topUpsCreate", method: http.MethodPost, ids: []string{"group"}, takes: "transaction", decimals: []string{"amount"}, gives: "transaction",
-		group: "wallet:{group}", audit: AuditTopUpCreate, source: ledgerGuide, revive: revived[Transaction, CreateTopUp]},
+		group: "wallet:{group}", audit: AuditTopUpCreate, source: ledgerGuide, revive: revived[Transaction, CreateTopUp],
+		find: findTopUp, known: "transactions of the group: the reference and amount, and not older than the request"},
 	{name: "transactionsList", method: http.MethodGet, gives: "transaction", source: ledgerGuide},
 	{name: "requestsList", method: http.MethodGet, gives: "usage_request", source: ledgerGuide},
 
 	{name: "keysList", method: http.MethodGet, ids: []string{"group"}, gives: "key", source: ledgerGuide},
-	{name: "keysCreate", method: http.MethodPost, ids: []string{"group"}, takes: "key", gives: "created_key", group: "key:{group}:{function}", audit: AuditKeyCreate, source: ledgerGuide},
+	{name: "keysCreate", method: http.MethodPost, ids: []string{"group"}, takes: "key", gives: "created_key", group: "key:{group}:{function}", audit: AuditKeyCreate, source: ledgerGuide,
+		find: findKey, known: "keys of the group: the function, name and external id, and not older than the request"},
 	{name: "keysGet", method: http.MethodGet, ids: []string{"group", "key"}, gives: "key", source: ledgerGuide},
-	{name: "keysUpdate", method: http.MethodPatch, ids: []string{"group", "key"}, takes: "key", gives: "key", lane: "key:{key}", audit: AuditKeyUpdate, source: ledgerGuide, revive: revived[Key, KeyUpdate]},
-	{name: "keysDelete", method: http.MethodDelete, ids: []string{"group", "key"}, lane: "key:{key}", audit: AuditKeyDelete, source: ledgerGuide, revive: revived[botix.RawJSON, struct{}]},
+	{name: "keysUpdate", method: http.MethodPatch, ids: []string{"group", "key"}, takes: "key", gives: "key", lane: "key:{key}", audit: AuditKeyUpdate, source: ledgerGuide, revive: revived[Key, KeyUpdate],
+		find: findKeyUpdate, known: "the key: it is as was asked for; if not, the audit log since"},
+	{name: "keysDelete", method: http.MethodDelete, ids: []string{"group", "key"}, lane: "key:{key}", audit: AuditKeyDelete, source: ledgerGuide, revive: revived[botix.RawJSON, struct{}],
+		find: findRevocation, known: "the key: it is revoked or gone"},
 
 	{name: "projectsList", method: http.MethodGet, gives: "project", source: arrangement},
-	{name: "projectsCreate", method: http.MethodPost, takes: "project", gives: "project", group: "project:{customer}", audit: AuditProjectCreate, source: arrangement, revive: revived[Project, CreateProject]},
+	{name: "projectsCreate", method: http.MethodPost, takes: "project", gives: "project", group: "project:{customer}", audit: AuditProjectCreate, source: arrangement, revive: revived[Project, CreateProject],
+		find: findProject, known: "projects: the external id and name, and not older than the request"},
 	{name: "projectKeysList", method: http.MethodGet, ids: []string{"project"}, gives: "key", source: arrangement},
 	{name: "projectUsageGet", method: http.MethodGet, ids: []string{"project"}, gives: "usage", source: arrangement},
 }
@@ -77,6 +91,7 @@ type endpoint struct {
 	args         []string // the ids in the order of the path
 	takes, gives string
 	revive       func(*input) friend.Call
+	find         func(context.Context, *lookout) error
 	creates      bool // what the answer is about came into being by the call
 }
 
@@ -94,7 +109,7 @@ func (c *Contract) rows(names *spelling) map[string]*endpoint {
 
 func (c *Contract) row(op *operation, names *spelling) *endpoint {
 	method, path, _ := strings.Cut(c.Routes[op.name], " ")
-	e := &endpoint{args: placeholders(path), takes: op.takes, gives: op.gives, revive: op.revive, creates: op.method == http.MethodPost}
+	e := &endpoint{args: placeholders(path), takes: op.takes, gives: op.gives, revive: op.revive, find: op.find, creates: op.method == http.MethodPost}
 	e.Endpoint = call.Endpoint{
 		Name: op.name, Method: method, Path: path, Source: op.source,
 		EmptyOK: op.gives == "", Secret: op.gives == "created_key",

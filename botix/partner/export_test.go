@@ -47,3 +47,15 @@ func WalletFindingsTable() string {
 	}
 	return b.String()
 }
+
+// ReadBackTable is how effects are found, as the pages show it.
+func ReadBackTable() string {
+	var b strings.Builder
+	b.WriteString("| operation | known by |\n|---|---|\n")
+	for i := range operations {
+		if op := &operations[i]; op.find != nil {
+			fmt.Fprintf(&b, "| %s | %s |\n", op.name, op.known)
+		}
+	}
+	return b.String()
+}

@@ -48,12 +48,17 @@ func exchange[T any](ctx context.Context, in *input, opts []CallOption) (*T, *li
 
 // describe is a call whose answer is read into env.
 func describe[T any](in *input, env *answer.Envelope[T, listMeta]) friend.Call {
-	return friend.Call{
+	c := friend.Call{
 		Endpoint: &in.ep.Endpoint,
 		Read:     func(status int, body []byte) call.Reading { return read(in, env, status, body) },
 		Made:     func() ledger.Target { return in.target(env.Data) },
 		Foreign:  func() bool { return foreign(env.Data, in.body) },
 	}
+	// Without a ledger nobody knows whose an object is; a look shows no secret.
+	if in.ep.find != nil && !in.ep.Secret && in.c.engine.Ledger != nil {
+		look(in, env, &c)
+	}
+	return c
 }
 
 // request is the call as package botix makes it.

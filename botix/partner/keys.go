@@ -144,6 +144,16 @@ func (s *KeysService) Get(ctx context.Context, group GroupID, key KeyID, opts ..
 	return invoke[Key](ctx, s.one(ctx, "keysGet", group, key), opts)
 }
 
+// read is Get where the group may not be known, "" then, if the route does not name it.
+func (s *KeysService) read(ctx context.Context, group GroupID, key KeyID, opts ...CallOption) (*Key, error) {
+	in := s.c.input(ctx, "keysGet")
+	if group != "" {
+		in.group(group)
+	}
+	in.key(key)
+	return invoke[Key](ctx, in, opts)
+}
+
 // KeyUpdate holds the fields of a key to change. A field that is not set is not
 // sent and keeps its value.
 type KeyUpdate struct {

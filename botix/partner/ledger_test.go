@@ -71,10 +71,10 @@ func TestAnUnknownOutcomeIsSettledAfterARestart(t *testing.T) {
 	})
 }
 
-// A careful client takes nothing on the key's word: against a server that stores
-// successes only and runs requests side by side there are never two effects, and what
-// may have had one ends unknown, for a look or a person.
-func TestACarefulClientNeverRepeats(t *testing.T) {
+// What shows a secret is not looked up: a key that is found has none. A careful
+// client leaves it unknown, against a server that stores successes only and runs
+// requests side by side, and never makes two.
+func TestACarefulClientMakesNoSecondKey(t *testing.T) {
 	for name, fault := range map[string]botixtest.Fault{
 		"an error after the work": botixtest.Status(500).AfterWork(),
 		"the answer is lost":      botixtest.CutAfter(),
@@ -87,16 +87,16 @@ func TestACarefulClientNeverRepeats(t *testing.T) {
 				s.ledger(file, func(led *ledger.Ledger) {
 					c := s.connect(s.srv.PartnerKey(), append(exactly(), partner.WithLedger(led), botix.WithCareful(), botix.WithAttemptTimeout(2*time.Second))...)
 					group := s.group("Кофейня")
-					s.srv.Script(botixtest.On("topUpsCreate").Do(fault))
+					s.srv.Script(botixtest.On("keysCreate").Do(fault))
 					for range 3 { // a repeat of the intent does not send it either
-						_, err := c.TopUps.Create(s.Context(), group, topUp("5.00", "evt_1"), botix.WithIntent(intent("cust_42")))
+						_, err := c.Keys.Create(s.Context(), group, partner.CreateKey{Function: "bot"}, botix.WithIntent(intent("cust_42")))
 						if retry.OutcomeOf(err) != retry.Unknown {
 							s.Errorf("Create = %v, outcome %v; want unknown", err, retry.OutcomeOf(err))
 						}
 						time.Sleep(time.Minute)
 					}
-					s.sent("topUpsCreate", 1)
-					s.effects("topUpsCreate", 1)
+					s.sent("keysCreate", 1)
+					s.effects("keysCreate", 1)
 				})
 			})
 		})

@@ -42,7 +42,7 @@ var changes = map[string]func(context.Context, *partner.Client, partner.GroupID,
 		return c.Keys.Revoke(ctx, group, key, opts...)
 	},
 	"projectsCreate": func(ctx context.Context, c *partner.Client, _ partner.GroupID, _ partner.KeyID, opts ...partner.CallOption) error {
-		return second(c.Projects.Create(ctx, partner.CreateProject{Name: "Кофейня"}, opts...))
+		return second(c.Projects.Create(ctx, partner.CreateProject{Name: "Кофейня", ExternalID: "cust_42"}, opts...))
 	},
 }
 

@@ -29,7 +29,7 @@ func recordables(group partner.GroupID, key partner.KeyID) map[string]partner.Re
 		"topUpsCreate":     partner.TopUpGroup{GroupID: group, Amount: amount("5.00"), Reference: "evt_1"},
 		"keysUpdate":       partner.KeyChange{GroupID: group, ID: key, Fields: partner.KeyUpdate{Status: botix.Set(partner.KeyDisabled)}},
 		"keysDelete":       partner.RevokeKey{GroupID: group, ID: key},
-		"projectsCreate":   partner.CreateProject{Name: "Кофейня"},
+		"projectsCreate":   partner.CreateProject{Name: "Кофейня", ExternalID: "cust_42"},
 	}
 }
 

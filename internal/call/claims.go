@@ -29,12 +29,17 @@ type Claims struct {
 type Object struct {
 	Kind string
 	ID   int64
+	Text string // in place of ID where ids are texts
 }
 
 // Target is the object as the ledger knows it: made by one operation, and so no
 // other's.
 func (o Object) Target() ledger.Target {
-	return ledger.Target{Kind: o.Kind, ID: strconv.FormatInt(o.ID, 10), Made: true}
+	id := o.Text
+	if id == "" {
+		id = strconv.FormatInt(o.ID, 10)
+	}
+	return ledger.Target{Kind: o.Kind, ID: id, Made: true}
 }
 
 type (

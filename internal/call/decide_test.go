@@ -116,7 +116,7 @@ func TestClaims(t *testing.T) {
 	msg := func(ids ...int64) []Object {
 		var all []Object
 		for _, id := range ids {
-			all = append(all, Object{"message", id})
+			all = append(all, Object{Kind: "message", ID: id})
 		}
 		return all
 	}
@@ -188,17 +188,17 @@ func TestClaimsLeaveWhatIsPerhapsTheirs(t *testing.T) {
 	c := NewClaims()
 	c.Begin(1)
 	var perhaps Sightings
-	perhaps.Add(1, Object{"message", 5})
+	perhaps.Add(1, Object{Kind: "message", ID: 5})
 	if got, _ := c.Match(&Search{}, []uint64{1}, Sightings{}, perhaps); got != Ambiguous {
 		t.Errorf("Match = %v, want Ambiguous", got)
 	}
 	var sure Sightings
-	sure.Add(1, Object{"message", 6})
+	sure.Add(1, Object{Kind: "message", ID: 6})
 	if got, ids := c.Match(&Search{}, []uint64{1}, sure, perhaps); got != Found || ids[0].ID != 6 {
 		t.Errorf("Match = %v %v, want the sure one", got, ids)
 	}
 	c.Begin(2)
-	c.Settle([]Object{{"message", 5}}, 2)
+	c.Settle([]Object{{Kind: "message", ID: 5}}, 2)
 	c.Begin(1)
 	if got, _ := c.Match(&Search{}, []uint64{1, 1}, Sightings{}, perhaps); got != Absent {
 		t.Errorf("Match = %v: what belongs to another is no doubt", got)
@@ -211,7 +211,7 @@ func TestClaimsForget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := NewClaims()
 		c.Begin(1, 2)
-		c.Settle([]Object{{"message", 5}}, 1, 2)
+		c.Settle([]Object{{Kind: "message", ID: 5}}, 1, 2)
 		c.Begin(1)
 		c.Lose("lost", 1)
 		time.Sleep(memory + time.Second)

@@ -34,6 +34,9 @@ type Operation struct {
 	// Look reads back whether an attempt had its effect; nil where Proof is
 	// not ProofLook. On Found it has put the result where Read would have.
 	Look func(ctx context.Context, s Search) (Sighting, error)
+	// Proves: Look says Absent only where that is proved, however the server's
+	// lists lag, and takes its time for it.
+	Proves bool
 
 	// Careful: nothing that may have had its effect is sent again before a look
 	// showed that it had none, whatever the server promises of keys.
@@ -92,8 +95,10 @@ func (s Send) Server() (at time.Time, known bool) {
 
 // Search is what a look goes by, besides the request.
 type Search struct {
-	ID     string // of the operation
-	First  Send
+	ID    string // of the operation
+	First Send
+	// Done is when the server must be done with the last attempt, on our clock.
+	Done   time.Time
 	Rivals ledger.Rivals // zero without a ledger
 	// Old: the first send is so long ago that what is there may belong to another
 	// operation of which nobody knows any more. What is not there still tells.

@@ -175,7 +175,10 @@ func (r *run) look(ctx context.Context) (Sighting, error) {
 // us and it has answered. A careful operation needs two looks that agree, and
 // between them the time in which what was done appears in the lists.
 func (r *run) unsettled() time.Duration {
-	if r.op.Careful {
+	switch {
+	case r.op.Proves:
+		return 0
+	case r.op.Careful:
 		return r.engine.Settle
 	}
 	if r.Reading.Envelope && r.Answer.Status != http.StatusGatewayTimeout {

@@ -199,6 +199,12 @@ func (r *run) record(p plan) error {
 // search is what a look goes by.
 func (r *run) search(ctx context.Context) (Search, error) {
 	s := Search{ID: r.op.ID, First: r.first, Old: time.Since(r.first.Local) > memory}
+	if a := r.last(); a != nil {
+		s.Done = a.Started.Add(r.engine.ServerTime)
+		if a.Ended.After(s.Done) {
+			s.Done = a.Ended
+		}
+	}
 	if !r.recording() {
 		return s, nil
 	}

@@ -8,6 +8,7 @@
 package friend
 
 import (
+	"context"
 	"time"
 
 	"github.com/botix-pro/sdk-go/internal/call"
@@ -39,15 +40,23 @@ type Client struct {
 // Call is how a raw request is made a call of another package's endpoint.
 type Call struct {
 	Endpoint *call.Endpoint
-	// Read, Made and Foreign are those of [call.Operation].
+	// These are those of [call.Operation]. Without a ledger there are no looks.
 	Read    func(status int, body []byte) call.Reading
 	Made    func() ledger.Target
 	Foreign func() bool
+	Look    func(context.Context, call.Search) (call.Sighting, error)
+	Proves  bool
+	Render  func() []byte
+
+	Unearned bool // see [call.Operation]
 }
 
 // Operation is the call with its request.
 func (c *Call) Operation(req rest.Request) call.Operation {
-	return call.Operation{Endpoint: c.Endpoint, Request: req, Read: c.Read, Made: c.Made, Foreign: c.Foreign}
+	return call.Operation{
+		Endpoint: c.Endpoint, Request: req, Read: c.Read, Made: c.Made, Foreign: c.Foreign,
+		Look: c.Look, Proves: c.Proves, Render: c.Render,
+	}
 }
 
 // Option makes an option of type O, such as botix.Option, of a function of S,

@@ -1,0 +1,280 @@
+package partner
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/botix-pro/sdk-go/botix"
+	"github.com/botix-pro/sdk-go/ledger"
+	"github.com/botix-pro/sdk-go/money"
+)
+
+// How the effect of each operation is found among what the server has. A find* notes
+// what it sees; what follows is decided by lookout.judge.
+
+// findGroup finds a group by its external id. One that was given none cannot be told
+// from others of its name: then only its absence can be seen.
+func findGroup(ctx context.Context, l *lookout) error {
+	asked, ok := l.asked.(CreateGroup)
+	if !ok {
+		return errUnreadableRequest
+	}
+	list := ListGroups{ExternalID: asked.ExternalID, Limit: maxPageSize}
+	return survey(l, "groups", l.see.groups.All(ctx, list, asLook), func(g *Group) bool {
+		named := asked.ExternalID != ""
+		if !named && g.Name != asked.Name {
+			return false
+		}
+		return l.made("group", string(g.ID), g.CreatedAt, g, named, firstMismatch([]mismatch{
+			{"it has no external id to be known by", !named},
+			{"its name is another", g.Name != asked.Name},
+			{"its project is another", orZero(g.ProjectID) != asked.ProjectID},
+		}))
+	})
+}
+
+// findProject finds a project as findGroup does a group.
+func findProject(ctx context.Context, l *lookout) error {
+	asked, ok := l.asked.(CreateProject)
+	if !ok {
+		return errUnreadableRequest
+	}
+	list := ListProjects{ExternalID: asked.ExternalID, Limit: maxPageSize}
+	return survey(l, "projects", l.see.projects.All(ctx, list, asLook), func(p *Project) bool {
+		named := asked.ExternalID != ""
+		if !named && p.Name != asked.Name {
+			return false
+		}
+		return l.made("project", projectText(p.ID), p.CreatedAt, p, named, firstMismatch([]mismatch{
+			{"it has no external id to be known by", !named},
+			{"its name is another", p.Name != asked.Name},
+		}))
+	})
+}
+
+// findKey finds a key by its group, function and age, and by its external id where
+// it was given one. Older keys of the same function are those it came after.
+func findKey(ctx context.Context, l *lookout) error {
+	asked, ok := l.asked.(CreateKey)
+	if !ok {
+		return errUnreadableRequest
+	}
+	list := ListKeys{Function: asked.Function, ExternalID: asked.ExternalID, Limit: maxPageSize}
+	return survey(l, "keys", l.see.keys.All(ctx, l.group(), list, asLook), func(k *Key) bool {
+		return l.made("key", string(k.ID), k.CreatedAt, &CreatedKey{Key: *k}, asked.ExternalID != "", firstMismatch([]mismatch{
+			{"its name is another", orZero(k.Name) != asked.Name},
+			{"its external id is another", orZero(k.ExternalID) != asked.ExternalID},
+		}))
+	})
+}
+
+// findTopUp finds a credit by its reference.
+func findTopUp(ctx context.Context, l *lookout) error {
+	asked, ok := l.asked.(CreateTopUp)
+	if !ok {
+		return errUnreadableRequest
+	}
+	list := ListTransactions{GroupID: l.group(), Type: TransactionTopUp, Reference: asked.Reference, Limit: maxPageSize}
+	err := survey(l, "transactions", l.see.transactions.All(ctx, list, asLook), func(tx *Transaction) bool {
+		return l.made("transaction", string(tx.ID), tx.CreatedAt, tx, true, firstMismatch([]mismatch{
+			{"its amount is another", !tx.Amount.Equal(asked.Amount)},
+		}))
+	})
+	if err != nil || len(l.sure)+len(l.perhaps) > 0 || l.done.IsZero() {
+		return err
+	}
+	// It is not there. Is the list of its time? Whole seconds are listed.
+	list = ListTransactions{GroupID: l.group(), Since: l.done.Add(time.Second), Limit: 1}
+	for _, err := range l.see.transactions.All(ctx, list, asLook) {
+		l.newer = err == nil
+		return err
+	}
+	return nil
+}
+
+// findLimit finds a limit by reading it.
+func findLimit(ctx context.Context, l *lookout) error {
+	asked, ok := l.asked.(SpendLimitUpdate)
+	if !ok {
+		return errUnreadableRequest
+	}
+	g, err := l.readGroup(ctx)
+	if err != nil {
+		return err
+	}
+	if err := one(l, "group", g); err != nil {
+		return err
+	}
+	if g == nil {
+		return nil
+	}
+	is := &SpendLimit{GroupID: g.ID, Limit: g.SpendLimit, Spent: g.Spent, PolicyVersion: g.PolicyVersion, UpdatedAt: g.UpdatedAt}
+	return l.stands(ctx, state{"group", string(g.ID), is, g.UpdatedAt, sameLimit(g.SpendLimit, asked.Limit), AuditSpendLimitUpdate})
+}
+
+// findGroupUpdate finds the change of a group by reading it.
+func findGroupUpdate(ctx context.Context, l *lookout) error {
+	asked, ok := l.asked.(GroupUpdate)
+	if !ok {
+		return errUnreadableRequest
+	}
+	g, err := l.readGroup(ctx)
+	if err != nil {
+		return err
+	}
+	if err := one(l, "group", g); err != nil {
+		return err
+	}
+	if g == nil {
+		return nil
+	}
+	as := same(asked.Name, &g.Name) && same(asked.ExternalID, g.ExternalID) && same(asked.Status, &g.Status)
+	return l.stands(ctx, state{"group", string(g.ID), g, g.UpdatedAt, as, AuditGroupUpdate})
+}
+
+// findGroupDeletion: a group that is not there any more is gone as asked.
+func findGroupDeletion(ctx context.Context, l *lookout) error {
+	g, err := l.readGroup(ctx)
+	if err != nil {
+		return err
+	}
+	if err := one(l, "group", g); err != nil {
+		return err
+	}
+	if g == nil {
+		l.gone("group", l.ids["group"])
+	}
+	return nil
+}
+
+// findKeyUpdate finds the change of a key by reading it.
+func findKeyUpdate(ctx context.Context, l *lookout) error {
+	asked, ok := l.asked.(KeyUpdate)
+	if !ok {
+		return errUnreadableRequest
+	}
+	k, err := l.readKey(ctx)
+	if err != nil {
+		return err
+	}
+	if err := one(l, "key", k); err != nil {
+		return err
+	}
+	if k == nil {
+		return nil
+	}
+	as := same(asked.Name, k.Name) && same(asked.ExternalID, k.ExternalID) && same(asked.Status, &k.Status)
+	return l.stands(ctx, state{"key", string(k.ID), k, time.Time{}, as, AuditKeyUpdate})
+}
+
+// findRevocation: a key that is revoked, or is not there any more, is ended as asked.
+func findRevocation(ctx context.Context, l *lookout) error {
+	k, err := l.readKey(ctx)
+	if err != nil {
+		return err
+	}
+	if err := one(l, "key", k); err != nil {
+		return err
+	}
+	if k == nil || k.Status == KeyRevoked {
+		l.gone("key", l.ids["key"])
+	}
+	return nil
+}
+
+// errUnreadableRequest: what was recorded is not a request of the operation.
+var errUnreadableRequest = errors.New("the recorded request cannot be read, so its effect cannot be told from others")
+
+func (l *lookout) group() GroupID { return GroupID(l.ids["group"]) }
+
+// readGroup reads the group that the path names; nil where there is none.
+func (l *lookout) readGroup(ctx context.Context) (*Group, error) {
+	g, err := l.see.groups.Get(ctx, l.group(), asLook)
+	if errors.Is(err, botix.ErrNotFound) {
+		return nil, nil
+	}
+	return g, err
+}
+
+// readKey reads the key that the path names; nil where there is none.
+func (l *lookout) readKey(ctx context.Context) (*Key, error) {
+	k, err := l.see.keys.read(ctx, l.group(), KeyID(l.ids["key"]), asLook)
+	if errors.Is(err, botix.ErrNotFound) {
+		return nil, nil
+	}
+	return k, err
+}
+
+// state is an object of which the operation sets something.
+type state struct {
+	kind, id string
+	data     any
+	changed  time.Time // zero: the object does not tell
+	asAsked  bool
+	action   AuditAction // of the change
+}
+
+// stands notes whether an object is as was asked for. One that is not, and that was
+// changed since the operation was sent, may have been so, and then have been changed
+// by somebody else: the audit log tells.
+func (l *lookout) stands(ctx context.Context, s state) error {
+	found := sighted{target: ledger.Target{Kind: s.kind, ID: s.id}, data: s.data}
+	if s.asAsked {
+		l.sure = append(l.sure, found)
+		return nil
+	}
+	if !s.changed.IsZero() && s.changed.Before(l.from) {
+		return nil
+	}
+	l.direct = false
+	list := ListAuditEvents{WholeAccount: true, Action: s.action, TargetID: s.id, Since: l.from, Limit: maxPageSize}
+	return survey(l, "audit events", l.see.audit.All(ctx, list, asLook), func(e *AuditEvent) bool {
+		found.but = "it is in another state, and was changed since"
+		l.perhaps = append(l.perhaps, found)
+		return true
+	})
+}
+
+// gone notes that an object has ended as was asked for.
+func (l *lookout) gone(kind, id string) {
+	l.sure = append(l.sure, sighted{target: ledger.Target{Kind: kind, ID: id}})
+}
+
+// mismatch is something that may not fit.
+type mismatch struct {
+	what string
+	is   bool
+}
+
+// firstMismatch is what does not fit, "" where everything does.
+func firstMismatch(all []mismatch) string {
+	for _, m := range all {
+		if m.is {
+			return m.what
+		}
+	}
+	return ""
+}
+
+// same reports whether a field is as an update sets it; one that it does not set is.
+func same[T comparable](asked botix.Opt[T], is *T) bool {
+	value, ok := asked.Get()
+	switch {
+	case ok:
+		return is != nil && *is == value
+	case asked.IsNull():
+		return is == nil
+	}
+	return true
+}
+
+// sameLimit reports whether a limit is as was asked for.
+func sameLimit(is, asked botix.Opt[money.Amount]) bool {
+	x, hasX := is.Get()
+	y, hasY := asked.Get()
+	if hasX && hasY {
+		return x.Equal(y)
+	}
+	return is.IsNull() && asked.IsNull()
+}

@@ -1,0 +1,188 @@
+package partner
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"iter"
+	"time"
+
+	"github.com/botix-pro/sdk-go/internal/call"
+	"github.com/botix-pro/sdk-go/internal/friend"
+	"github.com/botix-pro/sdk-go/ledger"
+)
+
+// lookout is one look at the server for the effect of one operation. What it finds
+// it notes; nothing follows from it yet.
+type lookout struct {
+	see   reads
+	ids   map[string]string // that the operation's path names
+	asked any               // its request
+	span
+
+	sure    []sighted // the operation's, for all that can be seen
+	perhaps []sighted // like the operation's, and something does not fit
+	partly  bool      // a list was not read to its end
+	newer   bool      // something is listed that is younger than the operation's last attempt
+	direct  bool      // only the object itself was read, which does not lag as lists do
+	read    []reading
+}
+
+// span is when the effect can have come to be, on the server's clock.
+type span struct {
+	from  time.Time // not before
+	since time.Time // then, and later, it was after the first send for certain; zero: the clocks do not tell
+	done  time.Time // by then the server was done with the last attempt; zero: likewise
+}
+
+// blind is how far back a look goes that knows no time of the server's.
+const blind = 25 * time.Hour
+
+func spanOf(s call.Search) span {
+	at, known := s.First.Server()
+	if !known {
+		return span{from: s.First.Local.Add(-blind)}
+	}
+	return span{at.Add(-slack), at, s.First.Date.Add(s.Done.Sub(s.First.Received) + time.Second)}
+}
+
+// sighted is an object that may be the effect.
+type sighted struct {
+	target ledger.Target
+	data   any    // what a call that succeeded returns
+	but    string // what does not fit; "" for nothing
+}
+
+func (s *sighted) object() call.Object { return call.Object{Kind: s.target.Kind, Text: s.target.ID} }
+
+// reading is one list that was read.
+type reading struct {
+	what     string
+	at       time.Time
+	objects  int
+	matches  int
+	complete bool
+	sum      string // SHA-256 of what was read, in hex
+}
+
+// most is how many objects a look reads of one list. A longer one is not read to its
+// end, and so does not tell what is absent.
+const most = 1000
+
+// asLook marks the requests of a look: in an outage they must not add to the load.
+var asLook = friend.Option[CallOption](func(f *friend.Call) { f.Unearned = true })
+
+// survey reads a list; judge notes what it makes of an item and reports whether
+// that may be the operation's.
+func survey[T any](l *lookout, what string, list iter.Seq2[*T, error], judge func(*T) bool) error {
+	r := reading{what: what, at: time.Now().UTC(), complete: true}
+	digest := sha256.New()
+	for item, err := range list {
+		if err != nil {
+			return err
+		}
+		if r.objects == most {
+			r.complete, l.partly = false, true
+			break
+		}
+		r.objects++
+		if err := addTo(digest, item); err != nil {
+			return err
+		}
+		if judge(item) {
+			r.matches++
+		}
+	}
+	r.sum = hex.EncodeToString(digest.Sum(nil))
+	l.read = append(l.read, r)
+	return nil
+}
+
+func addTo(digest hash.Hash, item any) error { return json.NewEncoder(digest).Encode(item) }
+
+// one is survey of a single object, nil where there is none.
+func one[T any](l *lookout, what string, object *T) error {
+	l.direct = true
+	return survey(l, what, func(yield func(*T, error) bool) {
+		if object != nil {
+			yield(object, nil)
+		}
+	}, func(*T) bool { return true })
+}
+
+// made notes an object that the operation may have made. named tells that it bears a
+// name that the operation gave it: then it is of interest however old it is. but says
+// what of it does not fit.
+func (l *lookout) made(kind, id string, at time.Time, data any, named bool, but string) bool {
+	s := sighted{target: ledger.Target{Kind: kind, ID: id, Made: true}, data: data, but: but}
+	switch {
+	case but != "":
+	case at.Before(l.from) && !named:
+		return false
+	case at.Before(l.from):
+		s.but = "it is older than the operation"
+	case !l.since.IsZero() && !at.Before(l.since):
+		l.sure = append(l.sure, s)
+		return true
+	default:
+		s.but = "it may be older than the operation: the clocks do not tell"
+	}
+	l.perhaps = append(l.perhaps, s)
+	return true
+}
+
+// leaveOthers takes out what other operations of the ledger made.
+func (l *lookout) leaveOthers(ctx context.Context, taken func(context.Context, []call.Object) (map[call.Object]bool, error)) error {
+	if taken == nil {
+		return nil
+	}
+	var objects []call.Object
+	for _, s := range l.all() {
+		if s.target.Made {
+			objects = append(objects, s.object())
+		}
+	}
+	theirs, err := taken(ctx, objects)
+	if err != nil {
+		return err
+	}
+	without := func(all []sighted) (left []sighted) {
+		for _, s := range all {
+			if !theirs[s.object()] {
+				left = append(left, s)
+			}
+		}
+		return left
+	}
+	l.sure, l.perhaps = without(l.sure), without(l.perhaps)
+	return nil
+}
+
+func (l *lookout) all() []sighted { return append(l.sure[:len(l.sure):len(l.sure)], l.perhaps...) }
+
+// judge says what was seen, and why in words. An operation is found when there is
+// one object for it, and one for each other operation that asks for the same and is
+// not settled either. Fewer could be the others', more could be somebody else's.
+func (l *lookout) judge(rivals ledger.Rivals) (seen call.Sighting, why string) {
+	n := len(l.sure)
+	switch {
+	case n == 0 && len(l.perhaps) > 0:
+		return call.Ambiguous, l.perhaps[0].target.Kind + " " + l.perhaps[0].target.ID + ": " + l.perhaps[0].but
+	case n == 0 && l.partly:
+		return call.Ambiguous, fmt.Sprintf("it is not among the first %d of the list", most)
+	case n == 0:
+		return call.Absent, "there is nothing that could be its"
+	case rivals.Underway > 0:
+		return call.Ambiguous, "another operation that asks for the same is under way"
+	case n < 1+rivals.Unclear:
+		return call.Ambiguous, fmt.Sprintf("%d could be its, and %d operations ask for the same", n, 1+rivals.Unclear)
+	case n > 1+rivals.Unclear:
+		return call.Ambiguous, fmt.Sprintf("%d look alike, for %d operations", n, 1+rivals.Unclear)
+	case len(l.perhaps) > 0:
+		return call.Ambiguous, "one fits, and another nearly: " + l.perhaps[0].but
+	}
+	return call.Found, "one fits in everything that was asked for"
+}
