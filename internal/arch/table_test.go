@@ -36,11 +36,12 @@ var rows = []row{
 	{pkg: "internal/canonical"},
 	{pkg: "internal/idemkey"},
 	{pkg: "ledger/internal/store"},
+	{pkg: "ledger/internal/durable"},
 	{pkg: "ledger/internal/storetest", ours: []string{"ledger/internal/store"}},
 	{pkg: "ledger/internal/faultvfs", outside: []string{sqlite, libc}}, // for tests: no package that is not a test imports it
 	{pkg: "ledger/internal/crash"},                                     // tests only, of everything from the client to the file
-	{pkg: "ledger", ours: []string{"retry", "internal/canonical", "internal/idemkey", "ledger/internal/store"}},
-	{pkg: "ledger/sqlite", ours: []string{"ledger", "ledger/internal/store"}, outside: []string{sqlite}},
+	{pkg: "ledger", ours: []string{"retry", "internal/canonical", "internal/idemkey", "ledger/internal/store", "ledger/internal/durable"}},
+	{pkg: "ledger/sqlite", ours: []string{"ledger", "ledger/internal/store", "ledger/internal/durable"}, outside: []string{sqlite}},
 
 	// One exchange; then an operation as attempts, where the invariants meet.
 	{pkg: "internal/rest", ours: []string{"retry"}},

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/botix-pro/sdk-go/ledger/internal/durable"
 )
 
 // companions are what SQLite puts beside a database.
@@ -73,7 +75,7 @@ func makeDir(dir string) error {
 		return err
 	}
 	for _, d := range missing {
-		if err := syncDir(filepath.Dir(d)); err != nil {
+		if err := durable.SyncDir(filepath.Dir(d)); err != nil {
 			return err
 		}
 	}
@@ -108,7 +110,7 @@ func makeFile(path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Close(), syncDir(filepath.Dir(path)))
+	return errors.Join(f.Close(), durable.SyncDir(filepath.Dir(path)))
 }
 
 // tighten takes the file and its companions from everybody else. It works by

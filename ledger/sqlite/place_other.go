@@ -7,5 +7,5 @@ import "io/fs"
 // othersMay is false: access is not a matter of mode bits here.
 func othersMay(fs.FileMode) bool { return false }
 
-// syncDir does nothing: a directory cannot be synced here.
-func syncDir(string) error { return nil }
+// fileID is the path: the number of a file is not to be had here.
+func fileID(file identity) (device, number string) { return "", file.path }

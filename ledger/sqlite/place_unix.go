@@ -3,18 +3,19 @@
 package sqlite
 
 import (
-	"errors"
 	"io/fs"
-	"os"
+	"strconv"
+	"syscall"
 )
 
 func othersMay(mode fs.FileMode) bool { return mode.Perm()&0o077 != 0 }
 
-// syncDir makes the entries of a directory durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
+// fileID tells a file from all others of its device; the number of the device
+// holds until the next boot.
+func fileID(file identity) (device, number string) {
+	info, ok := file.info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return "", file.path
 	}
-	return errors.Join(d.Sync(), d.Close())
+	return strconv.FormatUint(uint64(info.Dev), 10), strconv.FormatUint(uint64(info.Ino), 10)
 }
