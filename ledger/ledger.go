@@ -25,7 +25,12 @@ type Ledger struct {
 	seals     *seals     // nil: nothing can be sealed or opened
 	source    BodySource // nil: bodies that are not kept are their callers'
 
+	witnesses []Witness
+	site      store.Site
+	trust     trust
+
 	keeper keeper
+	marker marker
 
 	mu        sync.Mutex
 	flights   map[store.Intent]*flight
@@ -81,8 +86,13 @@ const defaultLease = 15 * time.Second
 // as ledger/sqlite, which calls it. It closes s when it fails.
 func New(s store.Store, opts ...Option) (*Ledger, error) {
 	l := &Ledger{
-		store: s, lease: defaultLease, keeping: Keeping{BodyUntilFinal, ResultFull},
+		site: s.Site(), lease: defaultLease, keeping: Keeping{BodyUntilFinal, ResultFull},
 		flights: make(map[store.Intent]*flight),
+	}
+	l.marker.ledger, l.marker.store = l, s
+	l.store = &noticing{s, &l.marker}
+	if l.site.Path != "" {
+		l.witnesses = []Witness{WitnessFile(l.site.Path + witnessSuffix)}
 	}
 	err := l.setUp(opts)
 	if err != nil {
@@ -125,9 +135,12 @@ func newOwner() (string, error) {
 // Namespace returns the ledger's namespace.
 func (l *Ledger) Namespace() string { return l.namespace }
 
-// Close stops the renewal of leases and closes the database. Operations under
-// way end with errors; what was recorded of them stays.
+// Close stops the renewal of leases, marks the database a last time and closes it.
+// Operations under way end with errors; what was recorded of them stays.
+//
+// Its error also tells that a witness could not be told how far the ledger has
+// come ([WithWitness]).
 func (l *Ledger) Close() error {
 	l.keeper.stop()
-	return l.store.Close()
+	return errors.Join(l.marker.stop(), l.store.Close())
 }

@@ -28,6 +28,7 @@ import (
 //   - *[NoExecutorError]: no client for it is open on this ledger. A client that
 //     took the place of another for the same project, with a new API key, drives
 //     on by its own Resume what was never sent.
+//   - *[DoubtError]: nothing is sent from this ledger for now.
 //   - *[StandingError]: it has ended otherwise, or a person has to decide.
 //   - *[GuardError]: it was begun at another server or may have been sent under
 //     another API key.

@@ -66,6 +66,7 @@ func (l *Ledger) InTx(ctx context.Context, work func(ctx context.Context, tx *sq
 	if err := tx.Commit(); err != nil {
 		return err
 	}
+	l.marker.touch()
 	l.Notify()
 	return nil
 }

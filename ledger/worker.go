@@ -74,8 +74,8 @@ func NewWorker(l *Ledger, c WorkerConfig) (*Worker, error) {
 
 // Run works until ctx ends. Then it takes nothing new, gives what is under way
 // the grace period, and returns nil when all of it has stopped. It fails only
-// with [ErrClosed]; a ledger that cannot be read or written for some time is
-// waited for.
+// with [ErrClosed]; a ledger that cannot be read or written for some time, or is in
+// doubt ([DoubtError]), is waited for.
 func (w *Worker) Run(ctx context.Context) error {
 	bell, leave := w.ledger.listen()
 	defer leave()
@@ -94,13 +94,18 @@ func (w *Worker) Run(ctx context.Context) error {
 		case j := <-s.ended:
 			s.finish(j)
 		}
+		w.ledger.marker.keepAlive()
 		full, err := s.takeUp(ctx)
+		_, inDoubt := errors.AsType[*DoubtError](err)
 		switch {
 		case errors.Is(err, ErrClosed):
 			return err
-		case err != nil && ctx.Err() == nil:
+		case inDoubt && !s.inDoubt:
+			w.config.Log.ErrorContext(ctx, "worker: nothing is sent until somebody vouches for the ledger", "error", err)
+		case err != nil && !inDoubt && ctx.Err() == nil:
 			w.config.Log.WarnContext(ctx, "worker: the ledger does not answer", "error", err)
 		}
+		s.inDoubt = inDoubt
 		if full { // the next job that ends makes room
 			poll.Stop()
 			continue
@@ -120,7 +125,8 @@ type shift struct {
 	running sync.WaitGroup
 	active  int
 	at      map[Place]*condition
-	turn    int // which place is served first
+	turn    int  // which place is served first
+	inDoubt bool // the ledger was, at the last look
 }
 
 // condition is how things are at a place.
@@ -143,6 +149,9 @@ type job struct {
 func (s *shift) takeUp(ctx context.Context) (full bool, err error) {
 	for len(s.ended) > 0 {
 		s.finish(<-s.ended)
+	}
+	if err := s.ledger.Doubt(ctx); err != nil { // what it has may have been sent since
+		return false, err
 	}
 	now := time.Now()
 	places := s.ledger.places()

@@ -11,12 +11,16 @@ import (
 )
 
 // Begin makes the start of the next attempt durable. Unless it returns nil,
-// nothing may be sent. [ErrInProgress] means that another process was faster.
+// nothing may be sent. [ErrInProgress] means that another process was faster, and
+// a *[DoubtError] that nothing is sent from this ledger for now.
 //
 // allowed is asked inside the commit, after every wait: its error is Begin's, and
 // nothing is recorded.
 func (d *Drive) Begin(ctx context.Context, allowed func() error) error {
 	l := d.ledger
+	if err := l.Doubt(ctx); err != nil {
+		return err
+	}
 	var row store.Operation
 	var a store.Attempt
 	var stopped *barrier

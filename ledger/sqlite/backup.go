@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
+	"github.com/botix-pro/sdk-go/ledger/internal/durable"
 	"github.com/botix-pro/sdk-go/ledger/internal/store"
 )
 
-// Backup writes a copy of the ledger as it is now to a new file, for its owner
-// only, while others go on writing. A copy of the file itself would lack what is
+const copyInto = `VACUUM INTO ?1`
+
+// Backup implements [store.Store]. A copy of the file itself would lack what is
 // still in the WAL.
 func (d *database) Backup(ctx context.Context, to string) error {
 	if d.closed.Load() {
@@ -20,24 +23,38 @@ func (d *database) Backup(ctx context.Context, to string) error {
 	if err := checkName(to); err != nil {
 		return err
 	}
-	// VACUUM INTO takes an empty file, whose mode is ours to choose.
-	f, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	to, err := filepath.Abs(to)
 	if err != nil {
 		return err
 	}
-	if err := d.copyTo(ctx, f); err != nil {
-		return errors.Join(fmt.Errorf("backup to %s: %w", to, err), f.Close(), os.Remove(to))
+	if _, err := os.Lstat(to); err == nil {
+		return &fs.PathError{Op: "backup", Path: to, Err: fs.ErrExist}
 	}
-	return errors.Join(f.Close(), syncDir(filepath.Dir(to)))
+	// A copy that was cut off must not look like one: it appears when it is whole.
+	f, err := durable.Create(to)
+	if err != nil {
+		return err
+	}
+	if err := d.copyTo(ctx, f.Name()); err != nil {
+		return errors.Join(fmt.Errorf("backup to %s: %w", to, err), f.Abort())
+	}
+	return f.Commit()
 }
 
-func (d *database) copyTo(ctx context.Context, f *os.File) error {
-	path, err := filepath.Abs(f.Name())
-	if err != nil {
-		return err
+// copyTo fills an empty file, whose mode is kept. It reads on a connection of its
+// own: the caller's handle may have none to spare.
+func (d *database) copyTo(ctx context.Context, path string) (err error) {
+	// A connection to a file that is gone would make another.
+	if _, err := d.writer.file.check(); err != nil {
+		return &store.UnavailableError{Reason: "the file was deleted or replaced: open the ledger again", Err: err}
 	}
-	if _, err := d.handle.ExecContext(ctx, "VACUUM INTO ?", fileURI(path)); err != nil {
+	conn, err := d.copier.Connect(ctx)
+	if err != nil {
 		return openError(err)
 	}
-	return f.Sync()
+	k := keep(conn)
+	k.heed = true // nothing of the ledger is written
+	defer func() { err = errors.Join(err, k.close()) }()
+	_, err = k.exec(ctx, copyInto, []any{fileURI(path)})
+	return readError(ctx, err)
 }

@@ -34,8 +34,10 @@
 // while a program has the ledger open: on POSIX systems, closing any descriptor
 // of a file drops the locks that the process has on it. The package asks the
 // driver for locks that survive this on Linux, where they exist; nothing helps
-// for -shm. Copy it with SQLite's own backup or VACUUM INTO.
+// for -shm. Copy it with [ledger.Ledger.Backup], or SQLite's own means.
 //
 // A file named like the ledger with ".contended" at its end appears when several
-// processes compete. It holds nothing and may be deleted.
+// processes compete. It holds nothing and may be deleted. The one with ".witness"
+// goes where the ledger goes: it is how an older copy is noticed, see
+// [ledger.Ledger.Doubt].
 package sqlite

@@ -3,20 +3,24 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 
 	"github.com/botix-pro/sdk-go/ledger"
+	"github.com/botix-pro/sdk-go/ledger/internal/store"
 )
 
 // Open opens the ledger in the file at path, and creates both the file and its
 // folder when they are missing. A [ledger.Namespace] is required. Close it.
 //
 // What is wrong with the file is a *[ledger.UnavailableError] with a word for it.
+// A file that seems to be an older copy, or one of two that are in use, is opened,
+// and nothing is sent from it: see [ledger.Ledger.Doubt].
 func Open(ctx context.Context, path string, opts ...ledger.Option) (*ledger.Ledger, error) {
 	s, err := OpenStore(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	return ledger.New(s, opts...)
+	return begin(ctx, s, opts)
 }
 
 // Use opens the ledger in the database of a handle that the caller has opened
@@ -27,5 +31,19 @@ func Use(ctx context.Context, db *sql.DB, opts ...ledger.Option) (*ledger.Ledger
 	if err != nil {
 		return nil, err
 	}
-	return ledger.New(s, opts...)
+	return begin(ctx, s, opts)
+}
+
+// begin examines the ledger at once: whether others are alive at another place
+// tells little later on. What is in doubt is its caller's to ask.
+func begin(ctx context.Context, s store.Store, opts []ledger.Option) (*ledger.Ledger, error) {
+	l, err := ledger.New(s, opts...)
+	if err != nil {
+		return nil, err
+	}
+	err = l.Doubt(ctx)
+	if _, inDoubt := errors.AsType[*ledger.DoubtError](err); err != nil && !inDoubt {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
 }

@@ -314,6 +314,7 @@ func TestQueryPlans(t *testing.T) {
 		"endedBefore": endedBefore, "blankConflicts": blankConflicts, "blankPayload": blankPayload, "endedOf": endedOf, "blankWords": blankWords, "blankReasons": blankReasons, "forgetReceived": forgetReceived,
 		"lastBeat": lastBeat, "setBeat": setBeat, "insertGap": insertGap, "openGaps": openGaps, "closeGap": closeGap,
 		"setExpiry": setExpiry, "expiryOf": expiryOf, "park": park, "parkedUntil": parkedUntil,
+		"readMark": readMark, "setMark": setMark, "instances": instances, "noteInstance": noteInstance, "dropInstance": dropInstance, "decide": decide,
 	} {
 		rows, err := d.Handle().QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+q, make([]any, strings.Count(q, "?"))...)
 		if err != nil {

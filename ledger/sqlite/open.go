@@ -46,6 +46,7 @@ type database struct {
 	writer  *writer
 	readers *readers
 	handle  *sql.DB // where transactions of the caller's own come from
+	copier  driver.Connector
 	markMu  sync.Mutex
 	mark    *sql.Stmt // tells them from others, see Within
 	owned   bool      // the handle is ours to close
@@ -204,20 +205,23 @@ func (d *database) openOthers(ctx context.Context, path string, c config) error 
 	}
 	<-d.readers.slots
 	d.readers.idle = append(d.readers.idle, first)
-	if d.handle != nil {
-		return nil
-	}
-	forCaller, err := connect(path, c.vfs, lending)
+	waiting, err := connect(path, c.vfs, lending)
 	if err != nil {
 		return err
 	}
-	d.handle = sql.OpenDB(forCaller)
+	d.copier = waiting
+	if d.handle == nil {
+		d.handle = sql.OpenDB(waiting)
+	}
 	return nil
 }
 
 // Handle returns the database handle whose transactions [database.Within]
 // accepts: the caller's own, or one on the ledger's file.
 func (d *database) Handle() *sql.DB { return d.handle }
+
+// Site implements [store.Store].
+func (d *database) Site() store.Site { return siteOf(d.writer.file) }
 
 // Now is the clock of this machine.
 func (d *database) Now() int64 { return time.Now().UnixMilli() }

@@ -47,6 +47,9 @@ type Store interface {
 	// Handle returns the database handle whose transactions Within accepts.
 	Handle() *sql.DB
 
+	// Site is where the database is.
+	Site() Site
+
 	// Now is the clock that leases are compared with, in Unix milliseconds.
 	Now() int64
 
@@ -178,6 +181,7 @@ type Tx interface {
 	Append(ctx context.Context, e *Event) error
 
 	InboxTx
+	MarkTx
 	// SetExpiry makes an operation wanted until a moment only, and Expiry returns
 	// that; 0 for none.
 	SetExpiry(ctx context.Context, operationID string, at int64) error

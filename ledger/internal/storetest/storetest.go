@@ -27,6 +27,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"workers", workerCases},
 		{"within", withinCases},
 		{"erasing", erasingCases},
+		{"marks", markCases},
 		{"inbox", inboxCases},
 	} {
 		t.Run(group.name, func(t *testing.T) {

@@ -138,11 +138,6 @@ BEGIN
     SELECT RAISE(ABORT, 'the history only grows');
 END;
 
-CREATE TRIGGER ledger_history_delete BEFORE DELETE ON ledger_history
-BEGIN
-    SELECT RAISE(ABORT, 'the history only grows');
-END;
-
 CREATE TRIGGER ledger_history_replace BEFORE INSERT ON ledger_history
 WHEN EXISTS (SELECT 1 FROM ledger_history WHERE seq = NEW.seq)
 BEGIN
@@ -359,4 +354,89 @@ BEGIN
 END;
 
 CREATE UNIQUE INDEX ledger_operations_supersedes ON ledger_operations (supersedes) WHERE supersedes IS NOT NULL;
+
+CREATE TABLE ledger_mark (
+    one    INTEGER PRIMARY KEY CHECK (one = 1),
+    line   TEXT    NOT NULL CHECK (line <> ''),
+    number INTEGER NOT NULL CHECK (number >= 0),  -- 0 until a witness has been told of the line
+    at_ms  INTEGER NOT NULL CHECK (at_ms >= 0)
+) STRICT;
+
+CREATE TABLE ledger_instances (
+    id       TEXT    NOT NULL PRIMARY KEY CHECK (id <> ''),
+    host     TEXT    NOT NULL,
+    boot     TEXT    NOT NULL,                    -- which start of which kernel; '' where that cannot be told
+    device   TEXT    NOT NULL,
+    file     TEXT    NOT NULL CHECK (file <> ''), -- on the device
+    seen_ms  INTEGER NOT NULL CHECK (seen_ms > 0),
+    lease_ms INTEGER NOT NULL CHECK (lease_ms > 0),
+    doubted  INTEGER NOT NULL DEFAULT 0 CHECK (doubted = 0 OR doubted = 1) -- it was alive when another place opened the file
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE ledger_decisions (
+    seq    INTEGER PRIMARY KEY,
+    at_ms  INTEGER NOT NULL CHECK (at_ms > 0),
+    what   TEXT    NOT NULL CHECK (what <> ''),
+    detail TEXT    NOT NULL,
+    who    TEXT    NOT NULL CHECK (who <> ''),
+    why    TEXT    NOT NULL CHECK (why <> '')
+) STRICT;
+
+CREATE TRIGGER ledger_decisions_update BEFORE UPDATE ON ledger_decisions
+BEGIN
+    SELECT RAISE(ABORT, 'decisions only grow');
+END;
+
+CREATE TRIGGER ledger_decisions_delete BEFORE DELETE ON ledger_decisions
+BEGIN
+    SELECT RAISE(ABORT, 'decisions only grow');
+END;
+
+CREATE TRIGGER ledger_decisions_replace BEFORE INSERT ON ledger_decisions
+WHEN EXISTS (SELECT 1 FROM ledger_decisions WHERE seq = NEW.seq)
+BEGIN
+    SELECT RAISE(ABORT, 'decisions only grow');
+END;
+
+CREATE TABLE ledger_archives (
+    seq             INTEGER PRIMARY KEY AUTOINCREMENT,
+    namespace       TEXT    NOT NULL CHECK (namespace <> ''),
+    file            TEXT    NOT NULL CHECK (file <> ''),
+    before_ms       INTEGER NOT NULL CHECK (before_ms > 0),                   -- what had ended by then
+    who             TEXT    NOT NULL CHECK (who <> ''),
+    why             TEXT    NOT NULL CHECK (why <> ''),
+    begun_at_ms     INTEGER NOT NULL CHECK (begun_at_ms > 0),
+    sha256          TEXT    NOT NULL DEFAULT '',                              -- of the file; '' until it is whole
+    operations      INTEGER NOT NULL DEFAULT 0 CHECK (operations >= 0),
+    attempts        INTEGER NOT NULL DEFAULT 0 CHECK (attempts >= 0),
+    events          INTEGER NOT NULL DEFAULT 0 CHECK (events >= 0),
+    moved_at_ms     INTEGER NOT NULL DEFAULT 0 CHECK (moved_at_ms >= 0),      -- 0 until all its rows are gone
+    lease_owner     TEXT    NOT NULL DEFAULT '',
+    locked_until_ms INTEGER NOT NULL DEFAULT 0 CHECK (locked_until_ms >= 0),
+    CHECK (moved_at_ms = 0 OR sha256 <> '')
+) STRICT;
+
+CREATE UNIQUE INDEX ledger_archives_open ON ledger_archives (namespace) WHERE moved_at_ms = 0;
+
+CREATE TABLE ledger_archived (
+    operation_id TEXT    NOT NULL REFERENCES ledger_operations (id),
+    archive      INTEGER NOT NULL REFERENCES ledger_archives (seq),
+    PRIMARY KEY (operation_id, archive)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER ledger_history_delete BEFORE DELETE ON ledger_history
+WHEN NOT EXISTS (
+    SELECT 1 FROM ledger_archived AS there JOIN ledger_archives AS a ON a.seq = there.archive
+     WHERE there.operation_id = OLD.operation_id AND a.sha256 <> '' AND a.moved_at_ms = 0)
+BEGIN
+    SELECT RAISE(ABORT, 'the history only grows');
+END;
+
+CREATE TRIGGER ledger_attempts_delete BEFORE DELETE ON ledger_attempts
+WHEN NOT EXISTS (
+    SELECT 1 FROM ledger_archived AS there JOIN ledger_archives AS a ON a.seq = there.archive
+     WHERE there.operation_id = OLD.operation_id AND a.sha256 <> '' AND a.moved_at_ms = 0)
+BEGIN
+    SELECT RAISE(ABORT, 'attempts are kept until they are in an archive');
+END;
 

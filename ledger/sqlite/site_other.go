@@ -1,0 +1,6 @@
+//go:build !linux && !darwin
+
+package sqlite
+
+// bootID cannot be told here.
+func bootID() string { return "" }
