@@ -44,6 +44,12 @@ type Store interface {
 	// that were blanked may still be found in them. Nothing is lost by it.
 	Scrub(ctx context.Context) error
 
+	// Backup writes a copy of the database as it is now to a new file, for its
+	// owner only, while others go on. The file is whole, or not there. Where there
+	// is one it is fs.ErrExist, and where the database is in no file,
+	// errors.ErrUnsupported.
+	Backup(ctx context.Context, to string) error
+
 	// Handle returns the database handle whose transactions Within accepts.
 	Handle() *sql.DB
 
