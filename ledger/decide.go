@@ -208,6 +208,9 @@ func (r *ruling) decide(ctx context.Context, tx store.Tx, was *store.Operation) 
 	if err != nil {
 		return err
 	}
+	if v.Kind == VerdictUnclear && forgotten(was, l.store.Now()) {
+		stood.Next = NextPerson // a repeat would not tell any more
+	}
 	rule := verdictRules[v.Kind]
 	stands, err := rule.apply(stood)
 	if err == nil {

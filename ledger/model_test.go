@@ -83,6 +83,11 @@ func (w world) steps() []worldStep {
 				resolve)
 		}
 		change(CauseBarred, "barred", func(s standing) (standing, error) { return s.barred(true) }, nil)
+		change(CauseUnclear, "unclear", standing.unclear, nil)
+		change(CauseUnclear, "unclear, and the key is forgotten", func(s standing) (standing, error) {
+			s.Next = NextPerson
+			return s.unclear()
+		}, nil)
 		for _, cause := range []Cause{CauseCancelled, CauseExpired, CauseSuperseded} {
 			change(cause, string(cause), func(s standing) (standing, error) { return s.drop(cause, false) }, nil)
 		}

@@ -123,6 +123,27 @@ func (s standing) resendable() (standing, error) {
 	return s.absent(true, false)
 }
 
+// held is absent on somebody's word, of what is not to be sent as it is.
+func (s standing) held() (standing, error) {
+	if !s.PossiblySent || s.Contradicted {
+		return s.refuse(CauseAbsent)
+	}
+	return s.absent(false, false)
+}
+
+// unclear is for looks that did not tell. Where a repeat under the key may, its next
+// step stays; the key's window is known to whoever asks for the repeat.
+func (s standing) unclear() (standing, error) {
+	if !s.PossiblySent {
+		return s.refuse(CauseUnclear)
+	}
+	now := s
+	if byItself := s.Next == NextResend || s.Status == StatusPending && s.Next == NextNone; !byItself {
+		now.Status, now.Next = StatusReconciling, NextPerson
+	}
+	return s.to(CauseUnclear, now)
+}
+
 // reissue ends an operation that a new one replaces.
 func (s standing) reissue() (standing, error) {
 	if s.Contradicted || s.Status == StatusPending && !s.PossiblySent { // the latter goes on by itself

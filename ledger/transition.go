@@ -18,6 +18,7 @@ const (
 	CauseBarred     Cause = "barred"     // a resend is not allowed any more
 	CauseFound      Cause = "found"      // a look found the effect
 	CauseAbsent     Cause = "absent"     // a look proved that there was none
+	CauseUnclear    Cause = "unclear"    // looks did not tell
 	CauseCancelled  Cause = "cancelled"  // it is not wanted any more
 	CauseExpired    Cause = "expired"    // its time ran out
 	CauseSuperseded Cause = "superseded" // a newer one of its lane was sent
@@ -125,6 +126,13 @@ var transitions = []Transition{
 		"the server provably has nothing of it, and it was cancelled, expired or superseded", byLook},
 	{StatusReconciling, CauseAbsent, StatusReconciling, yes,
 		"the operation is in contradiction: something else showed a success", byLook},
+
+	{StatusPending, CauseUnclear, StatusPending, yes,
+		"looks did not tell; a repeat under its key may", byLook},
+	{StatusPending, CauseUnclear, StatusReconciling, yes,
+		"looks did not tell, and nothing else is left to: a person decides", byLook},
+	{StatusReconciling, CauseUnclear, StatusReconciling, yes,
+		"looks did not tell; a repeat under its key may, or a person decides", byLook},
 
 	{StatusPending, CauseCancelled, StatusFailedFinal, no, "nothing was sent that may have had an effect", byAnyone},
 	{StatusPending, CauseCancelled, StatusReconciling, yes, "something was: it must be found out, and is not sent again", byAnyone},

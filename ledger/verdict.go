@@ -50,6 +50,16 @@ const (
 	// a repeat of the first intent is from then on a repeat of the new operation.
 	VerdictReissue VerdictKind = "absent, reissue"
 
+	// VerdictAbsent: it had no effect, and is not to be sent as it is, since the server
+	// may have forgotten its key. It is held until somebody says what follows: a
+	// VerdictReissue, or a VerdictGiveUp. What was dropped before ends as failed.
+	VerdictAbsent VerdictKind = "absent"
+
+	// VerdictUnclear: whoever asked could not tell. The evidence is kept, and nothing is
+	// taken for true. While a repeat under its own key may still tell, that stays its
+	// next step; otherwise it is a person's from now on.
+	VerdictUnclear VerdictKind = "unclear"
+
 	// VerdictGiveUp: nobody needs to know any more. It is neither sent nor looked for
 	// again and has failed for good. Whether it had an effect is not decided by that:
 	// a success that is reported later is recorded and put before a person.
@@ -66,6 +76,8 @@ var verdictRules = map[VerdictKind]verdictRule{
 	VerdictHappened: {CauseFound, standing.found},
 	VerdictResend:   {CauseAbsent, standing.resendable},
 	VerdictReissue:  {CauseReissued, standing.reissue},
+	VerdictAbsent:   {CauseAbsent, standing.held},
+	VerdictUnclear:  {CauseUnclear, standing.unclear},
 	VerdictGiveUp:   {CauseAbandoned, standing.abandon},
 }
 
@@ -107,12 +119,17 @@ func (v *Verdict) fits(row *store.Operation, attempts []store.Attempt, now int64
 			return fmt.Errorf("%w: another attempt began after the evidence was read", ErrVerdict)
 		}
 	}
-	closed := row.ResendUntil > 0 && now >= row.ResendUntil
-	ranBack := now+clockDoubt < row.FirstSentAt // nobody knows how far
-	if v.Kind == VerdictResend && (closed || ranBack) {
+	if v.Kind == VerdictResend && forgotten(row, now) {
 		return ErrWindowClosed
 	}
 	return nil
+}
+
+// forgotten reports whether the server may have forgotten an operation's key.
+func forgotten(row *store.Operation, now int64) bool {
+	closed := row.ResendUntil > 0 && now >= row.ResendUntil
+	ranBack := now+clockDoubt < row.FirstSentAt // nobody knows how far
+	return closed || ranBack
 }
 
 // clockDoubt is by how much the host's clock may stand before what the ledger has
