@@ -136,7 +136,16 @@ func TestInboxTellsAndReplays(t *testing.T) {
 			if strings.Contains(r.stdout, "\x1b") {
 				t.Errorf("%s steers the terminal", args)
 			}
-			fmt.Fprintf(&report, "$ botixctl inbox %s\n%s\n", args, r.stdout)
+			// What the ledger tells of an operation is its own, and tested there.
+			event, story, linked := strings.Cut(r.stdout, "\ncall ")
+			if linked {
+				id, _, _ := strings.Cut(story, "\n")
+				if told, err := s.led.Story(t.Context(), id); err != nil || told.String() != "call "+story {
+					t.Errorf("%s: the story of %s is %v, %v; it printed %s", args, id, told, err, story)
+				}
+				event += "\n(the story of " + id + ")\n"
+			}
+			fmt.Fprintf(&report, "$ botixctl inbox %s\n%s\n", args, event)
 		}
 		expect("ls", exitOK)
 		expect("ls -limit 2", exitOK)
