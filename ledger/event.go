@@ -110,6 +110,10 @@ func (e Event) Check() error {
 //
 // Two events that differ in one of these have different keys. A key is the version
 // of an [Intent], see [Handling.Intent], and is shortened as [IdempotencyKey] is.
+//
+// Signed times are often in seconds, and more than one thing may happen to an
+// object within a second. [Inbox.Receive] keeps such events of a subscription
+// apart; a backfill cannot. Set a Version where there is one.
 func EffectKey(e Event) string {
 	if e.ObjectID == "" || e.Version == "" && e.OccurredAt.IsZero() {
 		return ""
@@ -119,6 +123,17 @@ func EffectKey(e Event) string {
 		which = "t" + strconv.FormatInt(millis(e.OccurredAt), 10)
 	}
 	return shortenEffect(effectPrefix(e) + escapeEffect(e.Type) + ":" + escapeEffect(e.ObjectKind) + ":" + escapeEffect(e.ObjectID) + ":" + which)
+}
+
+// byTime reports whether the effect is known by the time alone.
+func (e Event) byTime() bool {
+	return e.Effect == "" && e.Version == "" && e.Type != TypeTest && EffectKey(e) != ""
+}
+
+// coincident is the effect of an event that is not the first of its object and
+// time.
+func (e Event) coincident(delivery string) string {
+	return shortenEffect(EffectKey(e) + ":" + escapeEffect(delivery))
 }
 
 func effectPrefix(e Event) string { return escapeEffect(e.Provider) + ":" }

@@ -175,12 +175,30 @@ func (a *arrival) isAnother(known *store.Received) bool {
 // sameEffect stores an event whose effect another has.
 func (a *arrival) sameEffect(ctx context.Context, tx store.Tx, row store.Received) (Receipt, error) {
 	first, err := tx.ReceivedByEffect(ctx, row.Delivery.Namespace, row.Effect)
+	if err == nil && a.coincides(first) {
+		row.Effect = a.event.coincident(row.Delivery.Key)
+		seq, failed := tx.InsertReceived(ctx, &row)
+		if !errors.Is(failed, store.ErrExists) {
+			return Receipt{ReceiptStored, EventNumber(seq), EventReceived}, failed
+		}
+		first, err = tx.ReceivedByEffect(ctx, row.Delivery.Namespace, row.Effect) // somebody chose this very text
+	}
 	if err != nil {
 		return Receipt{}, err
 	}
 	row.Status, row.SameAs, row.DoneAt = string(EventDuplicate), first.Seq, row.NotBefore
 	seq, err := tx.InsertReceived(ctx, &row)
 	return Receipt{ReceiptSameEffect, EventNumber(seq), EventDuplicate}, err
+}
+
+// coincides reports whether the event happened to the object of another, at its
+// time, and is not the same: what a subscription delivers twice has the id or the
+// bytes of the first time. From another subscription, or from a backfill, it may
+// be the same.
+func (a *arrival) coincides(first *store.Received) bool {
+	d := a.row.Delivery
+	return a.event.byTime() && first.Origin == originDelivery &&
+		first.Delivery.Provider == d.Provider && first.Delivery.Subscription == d.Subscription && first.Delivery.Key != d.Key
 }
 
 // missed stores an event that was made up for one that did not come, unless what
