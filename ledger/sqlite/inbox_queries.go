@@ -2,13 +2,20 @@ package sqlite
 
 // Every statement that runs on the inbox's tables, but for the migrations.
 
-// receivedColumns is the order in which readReceived takes them.
-const receivedColumns = `
+// receivedColumns is the order in which readReceived takes them. A list has a byte
+// in place of a payload: a page of them could be gigabytes.
+const (
+	receivedColumns = columnsBefore + `payload` + columnsAfter
+	listedColumns   = columnsBefore + `CASE WHEN payload IS NOT NULL THEN x'00' END` + columnsAfter
+
+	columnsBefore = `
 seq, namespace, provider, subscription, delivery_key, occurrence, origin,
 event_id, event_type, object_kind, object_id, object_version, occurred_at_ms,
-payload_hash, payload, sealed, headers, received_at_ms, last_received_at_ms, deliveries,
+payload_hash, `
+	columnsAfter = `, sealed, headers, received_at_ms, last_received_at_ms, deliveries,
 COALESCE(lane, ''), COALESCE(state, ''), effect,
 status, same_as, tries, not_before_ms, last_error, done_at_ms, lease_owner, lease_token, locked_until_ms`
+)
 
 // DO NOTHING stands for the unique indexes only. Whether others of the lane wait
 // is asked in the same statement, so that a new event costs only this one: a lane
@@ -48,7 +55,7 @@ const (
 	listReceived       = selectReceived + ` ORDER BY seq LIMIT ?14`
 	listReceivedNewest = selectReceived + ` ORDER BY seq DESC LIMIT ?14`
 
-	selectReceived = `SELECT` + receivedColumns + `
+	selectReceived = `SELECT` + listedColumns + `
   FROM ledger_inbox
  WHERE seq > ?2 AND seq < ?3 AND seq >= ?4 AND seq <= ?5 AND +namespace = ?1
    AND (?6 = '' OR provider = ?6) AND (?7 = '' OR subscription = ?7)

@@ -17,7 +17,8 @@ type InboxTx interface {
 	// ReceivedByEffect returns the event that has an effect.
 	ReceivedByEffect(ctx context.Context, namespace, effect string) (*Received, error)
 	// ListReceived returns what a filter asks for, by number; from the greatest on
-	// when the filter has a Before.
+	// when the filter has a Before. Of a payload it tells only whether it is there:
+	// whether it is nil.
 	ListReceived(ctx context.Context, f ReceivedFilter) ([]Received, error)
 	// DeliveredAgain counts another delivery of an event.
 	DeliveredAgain(ctx context.Context, seq, at int64) error

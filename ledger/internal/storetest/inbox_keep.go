@@ -87,6 +87,28 @@ func filtering(t *testing.T, s store.Store) {
 		}
 		findsEvents(t, s, name, tt.want, func(tx store.Tx) ([]store.Received, error) { return tx.ListReceived(t.Context(), f) })
 	}
+	large := NewReceived()
+	large.Payload = make([]byte, 1<<20)
+	end("handled", start)(large)
+	receive(t, s, large)
+	list := func() (payload []byte) {
+		read(t, s, func(tx store.Tx) error {
+			rows, err := tx.ListReceived(t.Context(), store.ReceivedFilter{Namespace: "shop-test", Seq: large.Seq, Limit: 1})
+			payload = rows[0].Payload
+			return err
+		})
+		return payload
+	}
+	if payload := list(); payload == nil || len(payload) > 16 {
+		t.Errorf("a list has %d bytes of a payload, want a sign that it is there", len(payload))
+	}
+	write(t, s, func(tx store.Tx) error {
+		_, err := tx.BlankPayloads(t.Context(), "shop-test", start+1, 10)
+		return err
+	})
+	if payload := list(); payload != nil {
+		t.Errorf("a list has %d bytes of a payload that is gone", len(payload))
+	}
 }
 
 func retention(t *testing.T, s store.Store) {
