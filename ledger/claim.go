@@ -145,6 +145,8 @@ func (d *Drive) showed(n int, failure error) (p pressure, until time.Time) {
 		return nothingShown, wait.Until
 	}
 	switch {
+	case Kind(d.op.Kind) == KindWorkflow:
+		return d.shows, d.showsUntil
 	case errors.Is(failure, retry.ErrBudget):
 		return unreachable, until
 	case len(d.attempts) <= n:

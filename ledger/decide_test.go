@@ -555,15 +555,18 @@ func (d *desk) working() (stop func()) {
 func TestAWorkflowFollowsVerdicts(t *testing.T) {
 	t.Parallel()
 	atDesk(t, func(d *desk) {
-		w, err := d.Workflow(d.Context(), ledger.WorkflowDraft{
-			ID: draft("7", body).ID, Steps: 1, Input: []byte(`{"limit":"100.00"}`),
-			Intent: ledger.Intent{Customer: "7", Action: ledger.ActionProvisionCustomer, Version: "v1"},
-		})
-		if err != nil {
-			d.Fatal(err)
-		}
 		step := draft("7", body)
-		step.Parent = w.ID
+		m, err := ledger.NewMachine(d.Ledger, ledger.Definition[string]{Name: ledger.ActionProvisionCustomer, Done: "done",
+			Steps: []ledger.Step[string]{{State: "open", Calls: func(context.Context, *ledger.Flow, string) ([]ledger.Draft, error) {
+				return []ledger.Draft{*step}, nil
+			}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := m.Run(d.Context(), "7", "v1", "100.00")
+		if !errors.Is(err, ledger.ErrNoExecutor) { // the test is the client
+			t.Fatal(err)
+		}
 		first := d.lost(step)
 		next, err := d.Decide(d.Context(), first, reissue, ann)
 		if err != nil {

@@ -41,6 +41,8 @@ type Draft struct {
 	// of different API keys apart, and groups of different servers.
 	Lane, Group string
 
+	workflow *store.Workflow // of a machine's: how it begins
+
 	// Expires ends the wish for an operation that a worker drives, if it is not
 	// done by then; zero for never.
 	Expires time.Time
@@ -64,6 +66,9 @@ type Drive struct {
 	result   []byte // in clear, of an operation that has succeeded before
 	body     []byte // in clear, of one that goes on; nil where it is new or none is kept
 	attempts []store.Attempt
+
+	shows      pressure // of a workflow: what its last operation showed
+	showsUntil time.Time
 }
 
 // Open finds out how things stand with a draft.
@@ -135,6 +140,9 @@ func (d *Drive) prepare() error {
 		API: draft.API, Origin: draft.Origin, Credential: draft.Credential, Key: draft.Key,
 		Fingerprint: string(fingerprint), Method: draft.Payload.Method, Path: draft.Payload.Path,
 		Driver: string(draft.Driver), CreatedAt: now, UpdatedAt: now,
+	}
+	if draft.workflow != nil { // it has no request
+		d.op.Kind, d.op.Steps, d.op.Key, d.op.Method, d.op.Path = string(KindWorkflow), len(draft.workflow.States)-1, "", "", ""
 	}
 	if draft.Lane != "" {
 		d.op.Lane = draft.API + " " + draft.Origin + " " + draft.Credential + " " + draft.Lane

@@ -73,10 +73,19 @@ func (l *Ledger) List(ctx context.Context, f Filter) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	var rows []store.Operation
-	err = l.store.Read(ctx, func(tx store.Tx) (err error) {
-		rows, err = tx.List(ctx, q)
-		return err
+	var all []*Operation
+	err = l.store.Read(ctx, func(tx store.Tx) error {
+		rows, err := tx.List(ctx, q)
+		if err != nil {
+			return err
+		}
+		all = make([]*Operation, len(rows))
+		for i := range rows {
+			if all[i], err = whole(ctx, tx, &rows[i]); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -84,15 +93,11 @@ func (l *Ledger) List(ctx context.Context, f Filter) (*Page, error) {
 	case err != nil:
 		return nil, fmt.Errorf("listing operations: %w", err)
 	}
-	var page Page
-	if last := q.Limit - 1; len(rows) > last { // there is one more than was asked for
-		rows = rows[:last]
-		page.Next = rows[last-1].ID
+	page := &Page{Operations: all}
+	if last := q.Limit - 1; len(all) > last { // there is one more than was asked for
+		page.Operations, page.Next = all[:last], all[last-1].ID
 	}
-	for i := range rows {
-		page.Operations = append(page.Operations, operation(&rows[i]))
-	}
-	return &page, nil
+	return page, nil
 }
 
 // filter translates f for the store, and asks for one operation more: whether it

@@ -35,6 +35,7 @@ type Operation struct {
 	BodyKey     string // the id of the key that the body is sealed under; "" where it is not
 
 	Status    Status
+	State     State // of a workflow
 	Next      NextStep
 	NotBefore time.Time // of the next attempt; zero for at once
 

@@ -76,28 +76,42 @@ func (l *Ledger) wish(draft Draft) (*Drive, error) {
 
 // insert adds the operation, unless it is there. It leaves the drive as it is.
 func (d *Drive) insert(ctx context.Context, tx store.Tx) (*Operation, error) {
+	op, isNew, err := d.put(ctx, tx)
+	if isNew {
+		err = moveParent(ctx, tx, &d.op)
+	}
+	return op, err
+}
+
+// put is insert without a word to the workflow.
+func (d *Drive) put(ctx context.Context, tx store.Tx) (op *Operation, isNew bool, err error) {
 	if was, err := d.recorded(ctx, tx); !errors.Is(err, store.ErrNotFound) {
-		return was, err
+		return was, false, err
 	}
 	stands, err := record()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	row := d.op
 	stands.write(&row)
 	err = d.add(ctx, tx, &row)
 	if errors.Is(err, store.ErrExists) { // its intent, by a transaction that has committed since
-		return d.recorded(ctx, tx)
+		was, err := d.recorded(ctx, tx)
+		return was, false, err
+	}
+	if err == nil && d.draft.workflow != nil {
+		w := *d.draft.workflow
+		w.OperationID = row.ID
+		err = tx.InsertWorkflow(ctx, &w)
+	}
+	if at := d.draft.Expires; err == nil && !at.IsZero() {
+		err = tx.SetExpiry(ctx, row.ID, at.UnixMilli())
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	if at := d.draft.Expires; !at.IsZero() {
-		if err := tx.SetExpiry(ctx, row.ID, at.UnixMilli()); err != nil {
-			return nil, err
-		}
-	}
-	return operation(&row), moveParent(ctx, tx, &row)
+	op, err = whole(ctx, tx, &row)
+	return op, true, err
 }
 
 // recorded returns the operation that the intent has already, if it is for the
@@ -109,8 +123,11 @@ func (d *Drive) recorded(ctx context.Context, tx store.Tx) (*Operation, error) {
 	}
 	body, _ := d.ledger.unseal(row, fieldBody, row.Body) // one that does not open is compared by its fingerprint
 	was := Payload{Method: row.Method, Path: row.Path, Body: body}
+	if Kind(row.Kind) == KindWorkflow { // it has no request
+		was.Method, was.Path = string(KindWorkflow), row.Intent.Action
+	}
 	if err := Fingerprint(row.Fingerprint).Compare(row.ID, was, d.draft.Payload, d.draft.Significance); err != nil {
 		return nil, err
 	}
-	return operation(row), nil
+	return whole(ctx, tx, row)
 }

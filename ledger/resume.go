@@ -90,8 +90,6 @@ func (l *Ledger) take(ctx context.Context, id string, p Place) (*Drive, error) {
 	d := l.stored(row, attempts, p)
 	d.resumed = true
 	switch {
-	case row.Kind != string(KindCall):
-		return nil, &GuardError{id, "it is a workflow: its steps are resumed, one by one"}
 	case row.Status == string(StatusSucceeded):
 		return d, nil
 	case row.Status == string(StatusFailedFinal):
@@ -180,12 +178,15 @@ func (d *Drive) LooksOnly() bool { return d.worker && d.op.Driver == string(Driv
 func (d *Drive) ByWorker() bool { return d.worker }
 
 // Operation returns the operation with an id, or [ErrNotFound].
-func (l *Ledger) Operation(ctx context.Context, id string) (*Operation, error) {
-	row, _, err := l.row(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	return operation(row), nil
+func (l *Ledger) Operation(ctx context.Context, id string) (op *Operation, err error) {
+	err = l.store.Read(ctx, func(tx store.Tx) error {
+		row, err := l.own(ctx, tx, id)
+		if err == nil {
+			op, err = whole(ctx, tx, row)
+		}
+		return err
+	})
+	return op, unread(id, err)
 }
 
 func (l *Ledger) row(ctx context.Context, id string) (row *store.Operation, attempts []store.Attempt, err error) {
@@ -196,13 +197,18 @@ func (l *Ledger) row(ctx context.Context, id string) (row *store.Operation, atte
 		attempts, err = tx.Attempts(ctx, id)
 		return err
 	})
+	return row, attempts, unread(id, err)
+}
+
+// unread says that an operation could not be read.
+func unread(id string, err error) error {
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return nil, nil, fmt.Errorf("operation %q: %w", id, ErrNotFound)
+		return fmt.Errorf("operation %q: %w", id, ErrNotFound)
 	case err != nil:
-		return nil, nil, &UnreadableError{err}
+		return &UnreadableError{err}
 	}
-	return row, attempts, nil
+	return nil
 }
 
 // own reads an operation of the ledger's namespace. Those of other programs in

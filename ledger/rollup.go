@@ -2,19 +2,19 @@ package ledger
 
 import "slices"
 
-// rollUpOrder is which status of a step decides that of its workflow: the first
-// that any step has. Where none has one of these, the workflow has succeeded
-// when all its steps have, and is pending otherwise.
+// rollUpOrder is which status of an operation decides that of its workflow: the
+// first that any has. Where none has one of these, the workflow has succeeded when
+// all have, and is pending otherwise.
 var rollUpOrder = []Status{StatusReconciling, StatusFailedFinal, StatusFailedRetryable}
 
 // nextOrder is which of several next steps is the workflow's: the one that asks
 // most of people.
 var nextOrder = []NextStep{NextPerson, NextLook, NextResend, NextNone}
 
-// rollUp is the standing of a workflow of planned steps, of which steps, the
-// newest version of each, are recorded. One that is not recorded yet counts as
-// pending, or a workflow would have succeeded after its first step.
-func rollUp(steps []standing, planned int) standing {
+// rollUp is the standing of a workflow whose operations, the newest version of
+// each, stand so. left is how many of its steps have none yet: while there are any
+// it has not succeeded, or it would have after its first step.
+func rollUp(steps []standing, left int) standing {
 	w := standing{Status: StatusPending}
 	succeeded := 0
 	next := make(map[Status][]NextStep)
@@ -36,7 +36,7 @@ func rollUp(steps []standing, planned int) standing {
 			return w
 		}
 	}
-	if succeeded > 0 && succeeded == len(steps) && succeeded >= planned {
+	if left == 0 && succeeded == len(steps) {
 		w.Status = StatusSucceeded
 	}
 	return w

@@ -273,28 +273,28 @@ func TestRollUp(t *testing.T) {
 	look := standing{Status: StatusReconciling, Next: NextLook, PossiblySent: true}
 	resend := standing{Status: StatusReconciling, Next: NextResend, PossiblySent: true}
 	for name, tt := range map[string]struct {
-		steps   []standing
-		planned int
-		want    standing
+		steps []standing
+		left  int
+		want  standing
 	}{
 		"nothing recorded yet":                    {nil, 3, p},
-		"nothing planned, nothing done":           {nil, 0, p},
-		"all succeeded":                           {[]standing{ok, ok, ok}, 3, ok},
-		"all recorded ones succeeded":             {[]standing{ok, ok}, 3, p},
-		"one is pending":                          {[]standing{ok, p, ok}, 3, p},
-		"a resend is under way":                   {[]standing{ok, pending}, 3, pending},
-		"one may be retried":                      {[]standing{ok, due, p}, 3, due},
-		"one may be retried, one is held":         {[]standing{held, due}, 2, held},
-		"one has failed":                          {[]standing{ok, due, final}, 3, final},
-		"one is unclear":                          {[]standing{final, look, due}, 3, look},
-		"the most demanding step of unclear ones": {[]standing{resend, look}, 2, look},
-		"a contradiction is seen from above":      {[]standing{ok, contradiction, look}, 3, contradiction},
-		"a status of a later version":             {[]standing{ok, {Status: "paused"}}, 2, standing{Status: StatusReconciling, Next: NextPerson}},
+		"nothing was to be done":                  {nil, 0, ok},
+		"all succeeded":                           {[]standing{ok, ok, ok}, 0, ok},
+		"all recorded ones succeeded":             {[]standing{ok, ok}, 1, p},
+		"one is pending":                          {[]standing{ok, p, ok}, 0, p},
+		"a resend is under way":                   {[]standing{ok, pending}, 1, pending},
+		"one may be retried":                      {[]standing{ok, due, p}, 0, due},
+		"one may be retried, one is held":         {[]standing{held, due}, 0, held},
+		"one has failed":                          {[]standing{ok, due, final}, 0, final},
+		"one is unclear":                          {[]standing{final, look, due}, 0, look},
+		"the most demanding step of unclear ones": {[]standing{resend, look}, 0, look},
+		"a contradiction is seen from above":      {[]standing{ok, contradiction, look}, 0, contradiction},
+		"a status of a later version":             {[]standing{ok, {Status: "paused"}}, 0, standing{Status: StatusReconciling, Next: NextPerson}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := rollUp(tt.steps, tt.planned); got != tt.want {
-				t.Errorf("rollUp(%+v, %d) = %+v, want %+v", tt.steps, tt.planned, got, tt.want)
+			if got := rollUp(tt.steps, tt.left); got != tt.want {
+				t.Errorf("rollUp(%+v, %d) = %+v, want %+v", tt.steps, tt.left, got, tt.want)
 			}
 		})
 	}
@@ -320,7 +320,7 @@ func TestRollUpOfEveryCombination(t *testing.T) {
 				case !slices.Contains(steps, StatusPending):
 					want = StatusSucceeded
 				}
-				if got := rollUp([]standing{{Status: a}, {Status: b}, {Status: c}}, 3); got.Status != want {
+				if got := rollUp([]standing{{Status: a}, {Status: b}, {Status: c}}, 0); got.Status != want {
 					t.Errorf("rollUp(%q) = %q, want %q", steps, got.Status, want)
 				}
 			}

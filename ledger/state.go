@@ -29,3 +29,7 @@ const (
 	// StateReconciliationRequired: only a person can find out what happened.
 	StateReconciliationRequired State = "reconciliation_required"
 )
+
+// CodeSecretLost is the error code of an operation that made something whose
+// secret, shown once, reached no store.
+const CodeSecretLost = "SECRET_LOST"

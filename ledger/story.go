@@ -60,7 +60,10 @@ func (l *Ledger) Story(ctx context.Context, id string) (*Story, error) {
 		} else if !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		s, err = f.tell(l.store.Now())
+		if s, err = f.tell(l.store.Now()); err != nil {
+			return err
+		}
+		s.Operation, err = whole(ctx, tx, row)
 		return err
 	})
 	return s, err
@@ -223,6 +226,9 @@ func (s *Story) key(customer string) string {
 func (s *Story) details() []string {
 	var all []string
 	op := s.Operation
+	if op.State != "" {
+		all = append(all, string(op.State))
+	}
 	if op.Next != NextNone {
 		all = append(all, "next: "+string(op.Next))
 	}

@@ -136,9 +136,11 @@ type condition struct {
 	until    time.Time
 }
 
-// job is one drive of an operation.
+// job is one drive of an operation, or telling of one.
 type job struct {
-	drive    *Drive
+	run      func(context.Context) error
+	id       string // of the operation
+	drive    *Drive // nil where it is told of
 	place    Place
 	attempts int // before it
 	err      error
@@ -163,6 +165,7 @@ func (s *shift) takeUp(ctx context.Context) (full bool, err error) {
 			c = &condition{}
 			s.at[p] = c
 		}
+		err = errors.Join(err, s.takeNotices(ctx, p, c))
 		room := s.config.Concurrency - s.active
 		if c.failures > 0 { // one that tries is enough
 			room = min(room, 1-c.active)
@@ -172,11 +175,27 @@ func (s *shift) takeUp(ctx context.Context) (full bool, err error) {
 		}
 		drives, failure := s.ledger.claim(ctx, p, room)
 		for _, d := range drives {
-			s.start(&job{drive: d, place: p, attempts: len(d.attempts)}, c)
+			run := func(ctx context.Context) error { return s.ledger.driveOn(ctx, d, p) }
+			s.start(&job{run: run, id: d.op.ID, drive: d, place: p, attempts: len(d.attempts)}, c)
 		}
 		err = errors.Join(err, failure)
 	}
 	return s.active == s.config.Concurrency, err
+}
+
+// takeNotices starts to tell of workflows that have succeeded.
+func (s *shift) takeNotices(ctx context.Context, p Place, c *condition) error {
+	to, ok := s.ledger.executor(p).(teller)
+	room := s.config.Concurrency - s.active
+	if !ok || !to.tells() || room <= 0 {
+		return nil
+	}
+	notices, err := s.ledger.claimNotices(ctx, p, room)
+	for _, n := range notices {
+		run := func(ctx context.Context) error { return s.ledger.announce(ctx, n, to) }
+		s.start(&job{run: run, id: n.OperationID, place: p}, c)
+	}
+	return err
 }
 
 func (s *shift) start(j *job, c *condition) {
@@ -184,7 +203,7 @@ func (s *shift) start(j *job, c *condition) {
 	c.active++
 	s.running.Go(func() {
 		defer func() { s.ended <- j }() // there is room for each
-		j.err = s.ledger.driveOn(s.work, j.drive, j.place)
+		j.err = j.run(s.work)
 	})
 }
 
@@ -204,6 +223,12 @@ func (s *shift) finish(j *job) {
 	c := s.at[j.place]
 	s.active--
 	c.active--
+	if j.drive == nil {
+		if j.err != nil && s.work.Err() == nil {
+			s.config.Log.WarnContext(s.work, "worker: the program did not hear of a workflow", "operation", j.id, "error", j.err)
+		}
+		return
+	}
 	shows, until := j.drive.showed(j.attempts, j.err)
 	switch shows {
 	case reachable:
@@ -216,7 +241,7 @@ func (s *shift) finish(j *job) {
 		c.until = until
 	}
 	if j.err != nil && s.work.Err() == nil {
-		s.config.Log.WarnContext(s.work, "worker: an operation did not end", "operation", j.drive.op.ID,
+		s.config.Log.WarnContext(s.work, "worker: an operation did not end", "operation", j.id,
 			"status", j.drive.op.Status, "next", j.drive.op.NextStep, "not_before", moment(j.drive.op.NotBefore), "error", j.err)
 	}
 }

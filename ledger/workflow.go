@@ -3,114 +3,119 @@ package ledger
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/botix-pro/sdk-go/ledger/internal/store"
 )
 
-// WorkflowDraft is a workflow as it is wanted: several operations that make one.
-type WorkflowDraft struct {
-	ID     string // UUIDv7, for the workflow if it is new
-	Intent Intent
-	// Input is all that the workflow depends on, as JSON. It is compared when the
-	// intent comes again, and kept until the workflow is final, as the ledger
-	// keeps bodies ([Keep]).
-	Input []byte
-	// Steps is how many steps it has. Each is an operation whose draft names the
-	// workflow as its parent.
-	Steps int
-}
+// A workflow sends nothing. Its status is made of those of its operations, the
+// newest version of each, and moves in the same commit as they do; so does its
+// state.
 
-// Workflow records a workflow, or returns the one that its intent names. With
-// another input it is a *[MismatchError].
-//
-// A workflow sends nothing. Its status is made of those of its steps, the newest
-// version of each, and moves in the same commit as they do: reconciling when any
-// step is, else failed for good, else failed for now, else succeeded when all of
-// them have, else pending.
-func (l *Ledger) Workflow(ctx context.Context, draft WorkflowDraft) (*Operation, error) {
-	if err := l.outsideTx(ctx); err != nil {
-		return nil, err
-	}
-	payload := Payload{Method: string(KindWorkflow), Path: draft.Intent.Action, Body: draft.Input}
-	row, err := l.newWorkflow(&draft, payload)
+// refresh brings a workflow up to date. It returns the row as it is then.
+func refresh(ctx context.Context, tx store.Tx, parent *store.Operation, at int64) (*store.Operation, error) {
+	w, err := tx.Workflow(ctx, parent.ID)
 	if err != nil {
 		return nil, err
 	}
-	var found *store.Operation
-	err = l.store.Write(ctx, func(tx store.Tx) (err error) {
-		if found, err = tx.ByIntent(ctx, row.Intent); !errors.Is(err, store.ErrNotFound) {
-			return err
+	children, err := tx.Children(ctx, parent.ID)
+	if err != nil {
+		return nil, err
+	}
+	stands := workflowStanding(w, children)
+	stands.Contradicted = false
+	state := workflowState(w, children, stands.Status)
+	if stands == stored(parent) && state == w.State {
+		return parent, nil
+	}
+	cause := CauseStep
+	if state != w.State {
+		cause = Cause(state)
+		w.State = state
+		if err := tx.UpdateWorkflow(ctx, w); err != nil {
+			return nil, err
 		}
-		inserted := *row
-		found = &inserted
-		return tx.Insert(ctx, row)
-	})
-	if err != nil {
-		return nil, err
-	}
-	input, _ := l.unseal(found, fieldBody, found.Body) // one that does not open is compared by its fingerprint
-	was := Payload{Method: payload.Method, Path: payload.Path, Body: input}
-	if err := Fingerprint(found.Fingerprint).Compare(found.ID, was, payload, Significance{}); err != nil {
-		return nil, err
-	}
-	return operation(found), nil
-}
-
-func (l *Ledger) newWorkflow(draft *WorkflowDraft, payload Payload) (*store.Operation, error) {
-	if err := draft.Intent.Check(); err != nil {
-		return nil, err
-	}
-	if draft.Steps < 1 {
-		return nil, errors.New("ledger: a workflow needs a step")
-	}
-	fingerprint, err := NewFingerprint(payload, Significance{})
-	if err != nil {
-		return nil, err
-	}
-	now := l.store.Now()
-	i := draft.Intent
-	row := &store.Operation{
-		ID: draft.ID, Kind: string(KindWorkflow), Steps: draft.Steps,
-		Intent:      store.Intent{Namespace: l.namespace, Customer: i.Customer, Action: i.Action, Version: i.Version},
-		Fingerprint: string(fingerprint),
-		Status:      string(StatusPending), Driver: string(DriverWorker), CreatedAt: now, UpdatedAt: now,
-	}
-	row.Body = l.keepInput(row, draft.Input)
-	return row, nil
-}
-
-// moveParent brings the workflow of a step up to date, in the step's own commit.
-func moveParent(ctx context.Context, tx store.Tx, step *store.Operation) error {
-	if step.ParentID == "" {
-		return nil
-	}
-	parent, err := tx.Operation(ctx, step.ParentID)
-	if err != nil {
-		return err
-	}
-	steps, err := tx.Children(ctx, parent.ID)
-	if err != nil {
-		return err
-	}
-	all := make([]standing, len(steps))
-	for i := range steps {
-		all[i] = stored(&steps[i])
-	}
-	stands := rollUp(all, parent.Steps)
-	if stands.Contradicted = false; stands == stored(parent) {
-		return nil
 	}
 	row := *parent
-	row.UpdatedAt = step.UpdatedAt
+	row.UpdatedAt = at
 	stands.write(&row)
 	lease := parent.Lease // whoever drives the workflow goes on
 	if lease.Owner == "" {
 		lease = released(lease)
 	}
-	return change{was: parent, is: &row, next: lease, cause: CauseStep}.write(ctx, tx)
+	if stands.Status == StatusSucceeded && parent.Status != string(StatusSucceeded) {
+		p := store.Place{Namespace: row.Intent.Namespace, API: row.API, Origin: row.Origin, Credential: row.Credential}
+		if err := tx.InsertNotice(ctx, &store.Notice{OperationID: row.ID, Place: p, NotBefore: at}); err != nil {
+			return nil, err
+		}
+	}
+	return &row, change{was: parent, is: &row, next: lease, cause: cause}.write(ctx, tx)
+}
+
+// moveParent brings the workflow of an operation up to date, in that one's commit.
+func moveParent(ctx context.Context, tx store.Tx, child *store.Operation) error {
+	if child.ParentID == "" {
+		return nil
+	}
+	parent, err := tx.Operation(ctx, child.ParentID)
+	if err != nil {
+		return err
+	}
+	_, err = refresh(ctx, tx, parent, child.UpdatedAt)
+	return err
+}
+
+// workflowStanding is how a workflow stands whose operations are children.
+func workflowStanding(w *store.Workflow, children []store.Operation) standing {
+	all := make([]standing, len(children))
+	for i := range children {
+		all[i] = stored(&children[i])
+	}
+	left := 0
+	if w.Begun < len(w.States)-1 {
+		left = 1
+	}
+	s := rollUp(all, left)
+	if w.Recovers && s.Status == StatusReconciling && s.Next == NextPerson {
+		s.Next = NextLook // its machine's, which workers run
+	}
+	return s
+}
+
+// workflowState is the state of the step that is not done: that of the one under
+// way, or of the next.
+func workflowState(w *store.Workflow, children []store.Operation, status Status) string {
+	lost := slices.ContainsFunc(children, func(c store.Operation) bool {
+		return c.ErrorCode == CodeSecretLost && Status(c.Status) == StatusReconciling
+	})
+	done := !slices.ContainsFunc(children, func(c store.Operation) bool { return Status(c.Status) != StatusSucceeded })
+	switch {
+	case lost:
+		return string(StateKeyCreatedLocalSaveFailed)
+	case status == StatusSucceeded || done:
+		return w.States[w.Begun]
+	}
+	return w.States[max(w.Begun-1, 0)]
 }
 
 // stored is the part of a standing that a row tells.
 func stored(row *store.Operation) standing {
 	return standing{Status: Status(row.Status), Next: NextStep(row.NextStep), PossiblySent: row.PossiblySent}
+}
+
+// whole is an operation with what other tables have of it.
+func whole(ctx context.Context, tx store.Tx, row *store.Operation) (*Operation, error) {
+	op := operation(row)
+	if op.Kind != KindWorkflow {
+		return op, nil
+	}
+	w, err := tx.Workflow(ctx, row.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		return op, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	op.State = State(w.State)
+	return op, nil
 }

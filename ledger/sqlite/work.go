@@ -9,14 +9,15 @@ import (
 
 // What workers ask.
 
-// due names the condition of its index as the index does. An older operation
+// due names the condition of its index as the index does. What is part of a
+// workflow is driven by whoever drives that. An older operation
 // holds up its lane while a worker brings it further or somebody drives it; one
 // that waits for a person does not.
 const due = `SELECT` + operationColumns + `
   FROM ledger_operations AS this INDEXED BY ledger_operations_work
  WHERE (next_step = 'look' OR driver = 'worker' AND (status = 'pending' OR next_step = 'resend'))
    AND namespace = ?1 AND api = ?2 AND origin = ?3 AND credential = ?4
-   AND not_before_ms <= ?5 AND locked_until_ms <= ?5
+   AND not_before_ms <= ?5 AND locked_until_ms <= ?5 AND parent_id IS NULL
    AND (lane IS NULL OR NOT EXISTS (
        SELECT 1 FROM ledger_operations AS older INDEXED BY ledger_operations_queued
         WHERE older.lane = this.lane AND older.status NOT IN ('succeeded', 'failed_final') AND older.seq < this.seq

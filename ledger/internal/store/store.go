@@ -125,8 +125,8 @@ type Tx interface {
 	// one that is reconciling again is among them.
 	Children(ctx context.Context, parentID string) ([]Operation, error)
 	// Due returns what a worker may take up at a place: not held back beyond now,
-	// under no live lease, waiting for no person, and either a worker's or to be
-	// looked up. Of a lane, what comes after something that a worker still
+	// under no live lease, waiting for no person, part of no workflow, and either a
+	// worker's or to be looked up. Of a lane, what comes after something that a worker still
 	// brings further, or that is under a live lease, is not due. Those due longest
 	// come first, then those begun first, limit at most.
 	Due(ctx context.Context, p Place, now int64, limit int) ([]Operation, error)
@@ -188,6 +188,7 @@ type Tx interface {
 
 	InboxTx
 	MarkTx
+	WorkflowTx
 	// SetExpiry makes an operation wanted until a moment only, and Expiry returns
 	// that; 0 for none.
 	SetExpiry(ctx context.Context, operationID string, at int64) error

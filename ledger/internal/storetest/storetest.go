@@ -29,6 +29,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"erasing", erasingCases},
 		{"marks", markCases},
 		{"inbox", inboxCases},
+		{"workflows", workflowCases},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, c := range group.cases {

@@ -1,0 +1,81 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/botix-pro/sdk-go/ledger/internal/store"
+)
+
+// A workflow that succeeds leaves a notice in the same commit. Workers of the
+// processes that declare its machine tell the program, until it says that it has
+// heard.
+
+// teller is an executor that wants to hear of workflows that have succeeded.
+type teller interface {
+	tells() bool
+	notify(ctx context.Context, p *Progress) error
+}
+
+// tellTime is how long a program has to hear of a workflow.
+const tellTime = time.Minute
+
+func (m *machine) tells() bool { return m.tell != nil }
+
+func (m *machine) notify(ctx context.Context, p *Progress) error {
+	return guarded(func() error { return m.tell(ctx, p) })
+}
+
+// claimNotices takes up to limit notices of a place, each for as long as telling it
+// may take.
+func (l *Ledger) claimNotices(ctx context.Context, p Place, limit int) ([]store.Notice, error) {
+	var due []store.Notice
+	err := l.store.Read(ctx, func(tx store.Tx) (err error) {
+		due, err = tx.DueNotices(ctx, l.at(p), l.store.Now(), limit)
+		return err
+	})
+	if err != nil || len(due) == 0 {
+		return nil, err
+	}
+	var mine []store.Notice
+	err = l.store.Write(ctx, func(tx store.Tx) error {
+		mine = mine[:0]
+		for _, n := range due {
+			n.Tries++
+			n.NotBefore = l.store.Now() + tellTime.Milliseconds()
+			err := tx.UpdateNotice(ctx, &n, n.Tries-1)
+			switch {
+			case err == nil:
+				mine = append(mine, n)
+			case !errors.Is(err, store.ErrLeaseLost): // another has it
+				return err
+			}
+		}
+		return nil
+	})
+	return mine, err
+}
+
+// announce tells the program of a workflow, and records that it has heard.
+func (l *Ledger) announce(ctx context.Context, n store.Notice, to teller) error {
+	limited, cancel := context.WithTimeout(ctx, tellTime)
+	defer cancel()
+	p, err := l.Progress(limited, n.OperationID)
+	if err == nil {
+		err = to.notify(limited, p)
+	}
+	now := l.store.Now()
+	if err == nil {
+		n.ToldAt = now
+	} else {
+		n.NotBefore = now + min(shortestRest<<min(n.Tries-1, 10), longestRest).Milliseconds()
+	}
+	after, stop := context.WithTimeout(context.WithoutCancel(ctx), aftermath)
+	defer stop()
+	recorded := l.store.Write(after, func(tx store.Tx) error { return tx.UpdateNotice(after, &n, n.Tries) })
+	if errors.Is(recorded, store.ErrLeaseLost) {
+		recorded = nil // it took so long that another told it, too
+	}
+	return errors.Join(err, recorded)
+}
