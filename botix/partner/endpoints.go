@@ -26,8 +26,8 @@ type operation struct {
 	audit       AuditAction // of the events that it leaves in the audit log
 	source      string
 
-	// revive describes a recorded call for whoever carries it on; nil for reads,
-	// and where an answer shows a secret that only a caller can receive.
+	// revive describes a recorded call for whoever carries it on, and makes its
+	// request again; nil for reads.
 	revive func(*input) friend.Call
 	// find finds the operation's effect among what the server has; nil for reads.
 	// known says by what it is known.
@@ -70,7 +70,7 @@ var operations = []operation{
 	{name: "requestsList", method: http.MethodGet, gives: "usage_request", source: ledgerGuide},
 
 	{name: "keysList", method: http.MethodGet, ids: []string{"group"}, gives: "key", source: ledgerGuide},
-	{name: "keysCreate", method: http.MethodPost, ids: []string{"group"}, takes: "key", gives: "created_key", group: "key:{group}:{function}", audit: AuditKeyCreate, source: ledgerGuide,
+	{name: "keysCreate", method: http.MethodPost, ids: []string{"group"}, takes: "key", gives: "created_key", group: "key:{group}:{function}", audit: AuditKeyCreate, source: ledgerGuide, revive: revived[CreatedKey, CreateKey],
 		find: findKey, known: "keys of the group: the function, name and external id, and not older than the request"},
 	{name: "keysGet", method: http.MethodGet, ids: []string{"group", "key"}, gives: "key", source: ledgerGuide},
 	{name: "keysUpdate", method: http.MethodPatch, ids: []string{"group", "key"}, takes: "key", gives: "key", lane: "key:{key}", audit: AuditKeyUpdate, source: ledgerGuide, revive: revived[Key, KeyUpdate],
@@ -92,6 +92,7 @@ type endpoint struct {
 	takes, gives string
 	revive       func(*input) friend.Call
 	find         func(context.Context, *lookout) error
+	audit        AuditAction
 	creates      bool // what the answer is about came into being by the call
 }
 
@@ -109,7 +110,7 @@ func (c *Contract) rows(names *spelling) map[string]*endpoint {
 
 func (c *Contract) row(op *operation, names *spelling) *endpoint {
 	method, path, _ := strings.Cut(c.Routes[op.name], " ")
-	e := &endpoint{args: placeholders(path), takes: op.takes, gives: op.gives, revive: op.revive, find: op.find, creates: op.method == http.MethodPost}
+	e := &endpoint{args: placeholders(path), takes: op.takes, gives: op.gives, revive: op.revive, find: op.find, audit: op.audit, creates: op.method == http.MethodPost}
 	e.Endpoint = call.Endpoint{
 		Name: op.name, Method: method, Path: path, Source: op.source,
 		EmptyOK: op.gives == "", Secret: op.gives == "created_key",

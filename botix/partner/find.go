@@ -21,10 +21,10 @@ func findGroup(ctx context.Context, l *lookout) error {
 		return errUnreadableRequest
 	}
 	list := ListGroups{ExternalID: asked.ExternalID, Limit: maxPageSize}
-	return survey(l, "groups", l.see.groups.All(ctx, list, asLook), func(g *Group) bool {
+	return survey(l, "groups", l.see.groups.All(ctx, list, l.as()...), func(g *Group) fit {
 		named := asked.ExternalID != ""
 		if !named && g.Name != asked.Name {
-			return false
+			return fitsNot
 		}
 		return l.made("group", string(g.ID), g.CreatedAt, g, named, firstMismatch([]mismatch{
 			{"it has no external id to be known by", !named},
@@ -41,10 +41,10 @@ func findProject(ctx context.Context, l *lookout) error {
 		return errUnreadableRequest
 	}
 	list := ListProjects{ExternalID: asked.ExternalID, Limit: maxPageSize}
-	return survey(l, "projects", l.see.projects.All(ctx, list, asLook), func(p *Project) bool {
+	return survey(l, "projects", l.see.projects.All(ctx, list, l.as()...), func(p *Project) fit {
 		named := asked.ExternalID != ""
 		if !named && p.Name != asked.Name {
-			return false
+			return fitsNot
 		}
 		return l.made("project", projectText(p.ID), p.CreatedAt, p, named, firstMismatch([]mismatch{
 			{"it has no external id to be known by", !named},
@@ -61,7 +61,7 @@ func findKey(ctx context.Context, l *lookout) error {
 		return errUnreadableRequest
 	}
 	list := ListKeys{Function: asked.Function, ExternalID: asked.ExternalID, Limit: maxPageSize}
-	return survey(l, "keys", l.see.keys.All(ctx, l.group(), list, asLook), func(k *Key) bool {
+	return survey(l, "keys", l.see.keys.All(ctx, l.group(), list, l.as()...), func(k *Key) fit {
 		return l.made("key", string(k.ID), k.CreatedAt, &CreatedKey{Key: *k}, asked.ExternalID != "", firstMismatch([]mismatch{
 			{"its name is another", orZero(k.Name) != asked.Name},
 			{"its external id is another", orZero(k.ExternalID) != asked.ExternalID},
@@ -76,7 +76,7 @@ func findTopUp(ctx context.Context, l *lookout) error {
 		return errUnreadableRequest
 	}
 	list := ListTransactions{GroupID: l.group(), Type: TransactionTopUp, Reference: asked.Reference, Limit: maxPageSize}
-	err := survey(l, "transactions", l.see.transactions.All(ctx, list, asLook), func(tx *Transaction) bool {
+	err := survey(l, "transactions", l.see.transactions.All(ctx, list, l.as()...), func(tx *Transaction) fit {
 		return l.made("transaction", string(tx.ID), tx.CreatedAt, tx, true, firstMismatch([]mismatch{
 			{"its amount is another", !tx.Amount.Equal(asked.Amount)},
 		}))
@@ -86,7 +86,7 @@ func findTopUp(ctx context.Context, l *lookout) error {
 	}
 	// It is not there. Is the list of its time? Whole seconds are listed.
 	list = ListTransactions{GroupID: l.group(), Since: l.done.Add(time.Second), Limit: 1}
-	for _, err := range l.see.transactions.All(ctx, list, asLook) {
+	for _, err := range l.see.transactions.All(ctx, list, l.as()...) {
 		l.newer = err == nil
 		return err
 	}
@@ -103,14 +103,10 @@ func findLimit(ctx context.Context, l *lookout) error {
 	if err != nil {
 		return err
 	}
-	if err := one(l, "group", g); err != nil {
-		return err
-	}
-	if g == nil {
-		return nil
-	}
-	is := &SpendLimit{GroupID: g.ID, Limit: g.SpendLimit, Spent: g.Spent, PolicyVersion: g.PolicyVersion, UpdatedAt: g.UpdatedAt}
-	return l.stands(ctx, state{"group", string(g.ID), is, g.UpdatedAt, sameLimit(g.SpendLimit, asked.Limit), AuditSpendLimitUpdate})
+	return stands(ctx, l, "group", g, AuditSpendLimitUpdate, func(g *Group) state {
+		is := &SpendLimit{GroupID: g.ID, Limit: g.SpendLimit, Spent: g.Spent, PolicyVersion: g.PolicyVersion, UpdatedAt: g.UpdatedAt}
+		return state{string(g.ID), is, g.UpdatedAt, sameLimit(g.SpendLimit, asked.Limit)}
+	})
 }
 
 // findGroupUpdate finds the change of a group by reading it.
@@ -123,14 +119,10 @@ func findGroupUpdate(ctx context.Context, l *lookout) error {
 	if err != nil {
 		return err
 	}
-	if err := one(l, "group", g); err != nil {
-		return err
-	}
-	if g == nil {
-		return nil
-	}
-	as := same(asked.Name, &g.Name) && same(asked.ExternalID, g.ExternalID) && same(asked.Status, &g.Status)
-	return l.stands(ctx, state{"group", string(g.ID), g, g.UpdatedAt, as, AuditGroupUpdate})
+	return stands(ctx, l, "group", g, AuditGroupUpdate, func(g *Group) state {
+		as := same(asked.Name, &g.Name) && same(asked.ExternalID, g.ExternalID) && same(asked.Status, &g.Status)
+		return state{string(g.ID), g, g.UpdatedAt, as}
+	})
 }
 
 // findGroupDeletion: a group that is not there any more is gone as asked.
@@ -139,13 +131,10 @@ func findGroupDeletion(ctx context.Context, l *lookout) error {
 	if err != nil {
 		return err
 	}
-	if err := one(l, "group", g); err != nil {
-		return err
-	}
 	if g == nil {
 		l.gone("group", l.ids["group"])
 	}
-	return nil
+	return one(l, "group", g, func(*Group) fit { return fitsNot })
 }
 
 // findKeyUpdate finds the change of a key by reading it.
@@ -158,14 +147,10 @@ func findKeyUpdate(ctx context.Context, l *lookout) error {
 	if err != nil {
 		return err
 	}
-	if err := one(l, "key", k); err != nil {
-		return err
-	}
-	if k == nil {
-		return nil
-	}
-	as := same(asked.Name, k.Name) && same(asked.ExternalID, k.ExternalID) && same(asked.Status, &k.Status)
-	return l.stands(ctx, state{"key", string(k.ID), k, time.Time{}, as, AuditKeyUpdate})
+	return stands(ctx, l, "key", k, AuditKeyUpdate, func(k *Key) state {
+		as := same(asked.Name, k.Name) && same(asked.ExternalID, k.ExternalID) && same(asked.Status, &k.Status)
+		return state{string(k.ID), k, time.Time{}, as}
+	})
 }
 
 // findRevocation: a key that is revoked, or is not there any more, is ended as asked.
@@ -174,13 +159,16 @@ func findRevocation(ctx context.Context, l *lookout) error {
 	if err != nil {
 		return err
 	}
-	if err := one(l, "key", k); err != nil {
-		return err
-	}
-	if k == nil || k.Status == KeyRevoked {
+	revoked := func(k *Key) bool { return k.Status == KeyRevoked }
+	if k == nil || revoked(k) {
 		l.gone("key", l.ids["key"])
 	}
-	return nil
+	return one(l, "key", k, func(k *Key) fit {
+		if revoked(k) {
+			return fits
+		}
+		return fitsNot
+	})
 }
 
 // errUnreadableRequest: what was recorded is not a request of the operation.
@@ -190,7 +178,7 @@ func (l *lookout) group() GroupID { return GroupID(l.ids["group"]) }
 
 // readGroup reads the group that the path names; nil where there is none.
 func (l *lookout) readGroup(ctx context.Context) (*Group, error) {
-	g, err := l.see.groups.Get(ctx, l.group(), asLook)
+	g, err := l.see.groups.Get(ctx, l.group(), l.as()...)
 	if errors.Is(err, botix.ErrNotFound) {
 		return nil, nil
 	}
@@ -199,40 +187,46 @@ func (l *lookout) readGroup(ctx context.Context) (*Group, error) {
 
 // readKey reads the key that the path names; nil where there is none.
 func (l *lookout) readKey(ctx context.Context) (*Key, error) {
-	k, err := l.see.keys.read(ctx, l.group(), KeyID(l.ids["key"]), asLook)
+	k, err := l.see.keys.read(ctx, l.group(), KeyID(l.ids["key"]), l.as()...)
 	if errors.Is(err, botix.ErrNotFound) {
 		return nil, nil
 	}
 	return k, err
 }
 
-// state is an object of which the operation sets something.
+// state is an object of which an operation sets something.
 type state struct {
-	kind, id string
-	data     any
-	changed  time.Time // zero: the object does not tell
-	asAsked  bool
-	action   AuditAction // of the change
+	id      string
+	data    any
+	changed time.Time // zero: the object does not tell
+	asAsked bool
 }
 
-// stands notes whether an object is as was asked for. One that is not, and that was
-// changed since the operation was sent, may have been so, and then have been changed
-// by somebody else: the audit log tells.
-func (l *lookout) stands(ctx context.Context, s state) error {
-	found := sighted{target: ledger.Target{Kind: s.kind, ID: s.id}, data: s.data}
-	if s.asAsked {
+// stands notes whether an object, nil where there is none, is as was asked for. One
+// that is not, and that was changed since the operation was sent, may have been so,
+// and then have been changed by somebody else: the audit log tells.
+func stands[T any](ctx context.Context, l *lookout, kind string, object *T, action AuditAction, of func(*T) state) error {
+	var found sighted
+	since := false
+	err := one(l, kind, object, func(object *T) fit {
+		s := of(object)
+		found = sighted{target: ledger.Target{Kind: kind, ID: s.id}, data: s.data}
+		since = !s.asAsked && (s.changed.IsZero() || !s.changed.Before(l.from))
+		if !s.asAsked {
+			return fitsNot
+		}
 		l.sure = append(l.sure, found)
-		return nil
-	}
-	if !s.changed.IsZero() && s.changed.Before(l.from) {
-		return nil
+		return fits
+	})
+	if err != nil || !since {
+		return err
 	}
 	l.direct = false
-	list := ListAuditEvents{WholeAccount: true, Action: s.action, TargetID: s.id, Since: l.from, Limit: maxPageSize}
-	return survey(l, "audit events", l.see.audit.All(ctx, list, asLook), func(e *AuditEvent) bool {
-		found.but = "it is in another state, and was changed since"
+	found.but = "it is in another state, and was changed since"
+	list := ListAuditEvents{WholeAccount: true, Action: action, TargetID: found.target.ID, Since: l.from, Limit: maxPageSize}
+	return survey(l, "audit events", l.see.audit.All(ctx, list, l.as()...), func(*AuditEvent) fit {
 		l.perhaps = append(l.perhaps, found)
-		return true
+		return fitsNearly
 	})
 }
 

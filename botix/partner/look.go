@@ -8,6 +8,7 @@ import (
 	"github.com/botix-pro/sdk-go/internal/answer"
 	"github.com/botix-pro/sdk-go/internal/call"
 	"github.com/botix-pro/sdk-go/internal/friend"
+	"github.com/botix-pro/sdk-go/ledger"
 	"github.com/botix-pro/sdk-go/retry"
 )
 
@@ -42,12 +43,15 @@ type seen struct {
 // may lag. For that it waits, unless ctx does not allow it.
 func (in *input) lookUp(ctx context.Context, s call.Search) (*seen, error) {
 	settle := in.c.engine.Settle
+	var earlier []ledger.Look
 	for again := false; ; again = true {
 		at := time.Now()
 		found, err := in.lookOnce(ctx, s)
 		if err != nil {
 			return nil, err
 		}
+		found.read = append(earlier, found.read...)
+		earlier = found.read
 		settled := !at.Before(s.Done.Add(settle))
 		if found.sighting != call.Absent || settled && (again || found.newer || found.direct) {
 			return found, nil

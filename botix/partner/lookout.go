@@ -6,10 +6,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"hash"
 	"iter"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
+	"github.com/botix-pro/sdk-go/botix"
 	"github.com/botix-pro/sdk-go/internal/call"
 	"github.com/botix-pro/sdk-go/internal/friend"
 	"github.com/botix-pro/sdk-go/ledger"
@@ -28,8 +31,12 @@ type lookout struct {
 	partly  bool      // a list was not read to its end
 	newer   bool      // something is listed that is younger than the operation's last attempt
 	direct  bool      // only the object itself was read, which does not lag as lists do
-	read    []reading
+	read    []ledger.Look
+	info    botix.Info // of the last request
 }
+
+// as marks the requests of a look: in an outage they must not add to the load.
+func (l *lookout) as() []CallOption { return []CallOption{asLook, botix.WithInfo(&l.info)} }
 
 // span is when the effect can have come to be, on the server's clock.
 type span struct {
@@ -58,80 +65,97 @@ type sighted struct {
 
 func (s *sighted) object() call.Object { return call.Object{Kind: s.target.Kind, Text: s.target.ID} }
 
-// reading is one list that was read.
-type reading struct {
-	what     string
-	at       time.Time
-	objects  int
-	matches  int
-	complete bool
-	sum      string // SHA-256 of what was read, in hex
-}
-
 // most is how many objects a look reads of one list. A longer one is not read to its
 // end, and so does not tell what is absent.
 const most = 1000
 
-// asLook marks the requests of a look: in an outage they must not add to the load.
 var asLook = friend.Option[CallOption](func(f *friend.Call) { f.Unearned = true })
 
-// survey reads a list; judge notes what it makes of an item and reports whether
-// that may be the operation's.
-func survey[T any](l *lookout, what string, list iter.Seq2[*T, error], judge func(*T) bool) error {
-	r := reading{what: what, at: time.Now().UTC(), complete: true}
-	digest := sha256.New()
+// survey reads a list; judge notes what it makes of an item and says how well that
+// fits.
+func survey[T any](l *lookout, what string, list iter.Seq2[*T, error], judge func(*T) fit) error {
+	r := ledger.Look{What: what, At: time.Now().UTC(), Complete: true}
+	digest, before := sha256.New(), len(l.all())
 	for item, err := range list {
 		if err != nil {
 			return err
 		}
-		if r.objects == most {
-			r.complete, l.partly = false, true
+		if r.Read == most {
+			r.Complete, l.partly = false, true
 			break
 		}
-		r.objects++
-		if err := addTo(digest, item); err != nil {
+		r.Read++
+		if err := json.NewEncoder(digest).Encode(item); err != nil {
 			return err
 		}
-		if judge(item) {
-			r.matches++
+		if f := judge(item); f > fitsNot {
+			r.Matches, r.Score = r.Matches+1, max(r.Score, int(f))
 		}
 	}
-	r.sum = hex.EncodeToString(digest.Sum(nil))
+	r.SHA256, r.RequestID = hex.EncodeToString(digest.Sum(nil)), line(l.info.RequestID)
+	var ids []string
+	for _, s := range l.all()[before:] {
+		ids = append(ids, s.target.ID)
+	}
+	r.Note = line(strings.Join(ids, ", "))
 	l.read = append(l.read, r)
 	return nil
 }
 
-func addTo(digest hash.Hash, item any) error { return json.NewEncoder(digest).Encode(item) }
+// fit is how well an object fits what an operation asked for, from 0 to 100.
+type fit int
+
+const (
+	fitsNot    fit = 0
+	fitsNearly fit = 60
+	fits       fit = 100
+)
 
 // one is survey of a single object, nil where there is none.
-func one[T any](l *lookout, what string, object *T) error {
+func one[T any](l *lookout, what string, object *T, judge func(*T) fit) error {
 	l.direct = true
 	return survey(l, what, func(yield func(*T, error) bool) {
 		if object != nil {
 			yield(object, nil)
 		}
-	}, func(*T) bool { return true })
+	}, judge)
+}
+
+// line is a text of the server's as evidence takes it: in one line, and not long.
+func line(text string) string {
+	const most = 200 // bytes
+	text = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, strings.ToValidUTF8(text, "?"))
+	for len(text) > most {
+		_, last := utf8.DecodeLastRuneInString(text)
+		text = text[:len(text)-last]
+	}
+	return text
 }
 
 // made notes an object that the operation may have made. named tells that it bears a
 // name that the operation gave it: then it is of interest however old it is. but says
 // what of it does not fit.
-func (l *lookout) made(kind, id string, at time.Time, data any, named bool, but string) bool {
+func (l *lookout) made(kind, id string, at time.Time, data any, named bool, but string) fit {
 	s := sighted{target: ledger.Target{Kind: kind, ID: id, Made: true}, data: data, but: but}
 	switch {
 	case but != "":
 	case at.Before(l.from) && !named:
-		return false
+		return fitsNot
 	case at.Before(l.from):
 		s.but = "it is older than the operation"
 	case !l.since.IsZero() && !at.Before(l.since):
 		l.sure = append(l.sure, s)
-		return true
+		return fits
 	default:
 		s.but = "it may be older than the operation: the clocks do not tell"
 	}
 	l.perhaps = append(l.perhaps, s)
-	return true
+	return fitsNearly
 }
 
 // leaveOthers takes out what other operations of the ledger made.
@@ -178,9 +202,9 @@ func (l *lookout) judge(rivals ledger.Rivals) (seen call.Sighting, why string) {
 	case rivals.Underway > 0:
 		return call.Ambiguous, "another operation that asks for the same is under way"
 	case n < 1+rivals.Unclear:
-		return call.Ambiguous, fmt.Sprintf("%d could be its, and %d operations ask for the same", n, 1+rivals.Unclear)
+		return call.Ambiguous, fmt.Sprintf("%d object(s) could be its, and %d operations ask for the same", n, 1+rivals.Unclear)
 	case n > 1+rivals.Unclear:
-		return call.Ambiguous, fmt.Sprintf("%d look alike, for %d operations", n, 1+rivals.Unclear)
+		return call.Ambiguous, fmt.Sprintf("%d objects look alike, and %d operation(s) asked for such", n, 1+rivals.Unclear)
 	case len(l.perhaps) > 0:
 		return call.Ambiguous, "one fits, and another nearly: " + l.perhaps[0].but
 	}

@@ -18,9 +18,6 @@ import (
 func (c *Client) revive(ep *call.Endpoint, req rest.Request) friend.Call {
 	e := c.rows[ep.Name]
 	in := &input{c: c, ep: e, ids: e.idsIn(req.Path.String())}
-	if e.revive == nil {
-		return revived[json.RawMessage, struct{}](in)
-	}
 	in.body = json.RawMessage(c.names.stored(req.Body, e.takes))
 	return e.revive(in)
 }

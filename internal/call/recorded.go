@@ -106,14 +106,16 @@ func (r *run) goOn(ctx context.Context) (plan, error) {
 	return p, retry.Allow(ctx, p.wait)
 }
 
+// askTime is [Engine.askTime] as the run goes.
+func (r *run) askTime(ctx context.Context) error { return r.engine.askTime(ctx, r.op.Priority) }
+
 // askTime makes a small read to learn the server's time, where no answer has told
 // it. That it may fail is no reason to stop: then the host's clock has to do.
-func (r *run) askTime(ctx context.Context) error {
-	e := r.engine
+func (e *Engine) askTime(ctx context.Context, priority retry.Priority) error {
 	if e.Clock.knowsServer() {
 		return nil
 	}
-	slot, err := e.Pacer.Acquire(ctx, r.op.Priority)
+	slot, err := e.Pacer.Acquire(ctx, priority)
 	if err != nil {
 		return err
 	}
@@ -132,6 +134,19 @@ func (r *run) askTime(ctx context.Context) error {
 		e.Log.LogAttrs(ctx, slog.LevelWarn, "the server's time is not known", slog.String("error", err.Error()))
 	}
 	return nil
+}
+
+// Date dates a first send on the server's clock, where no answer did. It may ask the
+// server for its time.
+func (e *Engine) Date(ctx context.Context, first *Send) error {
+	if !first.Date.IsZero() {
+		return nil
+	}
+	err := e.askTime(ctx, retry.Batch)
+	if err == nil {
+		e.Clock.date(first)
+	}
+	return err
 }
 
 // begin makes the start of an attempt durable.
@@ -200,10 +215,7 @@ func (r *run) record(p plan) error {
 func (r *run) search(ctx context.Context) (Search, error) {
 	s := Search{ID: r.op.ID, First: r.first, Old: time.Since(r.first.Local) > memory}
 	if a := r.last(); a != nil {
-		s.Done = a.Started.Add(r.engine.ServerTime)
-		if a.Ended.After(s.Done) {
-			s.Done = a.Ended
-		}
+		s.Done = r.engine.Done(a)
 	}
 	if !r.recording() {
 		return s, nil
@@ -218,6 +230,14 @@ func (r *run) search(ctx context.Context) (Search, error) {
 	var err error
 	s.Rivals, err = r.drives.Rivals(ctx)
 	return s, err
+}
+
+// Done is when the server must be done with an attempt, on our clock.
+func (e *Engine) Done(a *retry.Attempt) time.Time {
+	if done := a.Started.Add(e.ServerTime); a.Ended.Before(done) {
+		return done
+	}
+	return a.Ended
 }
 
 // taken tells which objects belong to other operations of the ledger.
