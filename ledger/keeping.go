@@ -100,11 +100,6 @@ func (d *Drive) keepResult(result []byte) []byte {
 	return d.ledger.keep(&d.op, fieldResult, Bodies(d.keeping.Results), result)
 }
 
-// keepInput is keepBody for a workflow, of which the ledger decides.
-func (l *Ledger) keepInput(row *store.Operation, input []byte) []byte {
-	return l.keep(row, fieldBody, l.keeping.Bodies, input)
-}
-
 // keep is for bodies and results: the forms of both count alike.
 func (l *Ledger) keep(row *store.Operation, field string, form Bodies, plain []byte) []byte {
 	switch {

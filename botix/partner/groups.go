@@ -88,9 +88,9 @@ type CreateGroup struct {
 }
 
 // contradicts reports that a group is not the one that was asked for.
-func (req CreateGroup) contradicts(data any) bool {
+func (p CreateGroup) contradicts(data any) bool {
 	g, ok := data.(*Group)
-	return ok && g != nil && req.ExternalID != "" && g.ExternalID != nil && *g.ExternalID != req.ExternalID
+	return ok && g != nil && p.ExternalID != "" && g.ExternalID != nil && *g.ExternalID != p.ExternalID
 }
 
 // Create makes a group. It fails with [ErrAlreadyExists] where the server takes an

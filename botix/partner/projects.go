@@ -61,9 +61,9 @@ type CreateProject struct {
 }
 
 // contradicts reports that a project is not the one that was asked for.
-func (req CreateProject) contradicts(data any) bool {
-	p, ok := data.(*Project)
-	return ok && p != nil && req.ExternalID != "" && p.ExternalID != nil && *p.ExternalID != req.ExternalID
+func (p CreateProject) contradicts(data any) bool {
+	made, ok := data.(*Project)
+	return ok && made != nil && p.ExternalID != "" && made.ExternalID != nil && *made.ExternalID != p.ExternalID
 }
 
 // Create makes a project. It fails with [ErrAlreadyExists] where the server takes an
