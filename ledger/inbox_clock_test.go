@@ -60,10 +60,10 @@ func TestClockJumpsAhead(t *testing.T) {
 			}
 			return creditOnce(ctx, h)
 		}
-		a.work(t, ledger.InboxWork{Handle: handle})
+		a.work(t, ledger.InboxWork{Handle: handle, Poll: 10 * time.Minute})
 		synctest.Wait()
 		ahead.Store((100 * 24 * time.Hour).Milliseconds())
-		b.work(t, ledger.InboxWork{Handle: handle})
+		b.work(t, ledger.InboxWork{Handle: handle, Poll: 10 * time.Minute})
 		if e := b.settled(t, r.Number); e.Status != ledger.EventHandled || len(e.Operations) != 1 {
 			t.Errorf("%+v, operations %q", e.InboxEvent, e.Operations)
 		}
@@ -94,7 +94,7 @@ func TestClockIsSetBack(t *testing.T) {
 		before := b.receive(t, payment(1))
 		ahead.Store(-(24 * time.Hour).Milliseconds())
 		after := b.receive(t, payment(2))
-		b.work(t, ledger.InboxWork{Handle: creditOnce})
+		b.work(t, ledger.InboxWork{Handle: creditOnce, Poll: 10 * time.Minute})
 		began := time.Now()
 		if b.settled(t, after.Number); time.Since(began) > time.Second {
 			t.Errorf("what came afterwards was worked after %v", time.Since(began))
