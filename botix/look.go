@@ -143,11 +143,11 @@ func (s *seek[T]) target(data *T) ledger.Target {
 func (s *seek[T]) settle(c *Client, id string, data *T, unresolved bool) {
 	switch {
 	case data != nil:
-		c.claims.Settle(s.made(data), s.likeness...)
+		c.claims.Settle(id, s.made(data), s.likeness...)
 	case unresolved:
 		c.claims.Lose(id, s.likeness...)
 	default:
-		c.claims.Settle(nil, s.likeness...)
+		c.claims.Settle(id, nil, s.likeness...)
 	}
 }
 

@@ -84,12 +84,14 @@ func (c *Claims) Begin(likeness ...uint64) {
 	}
 }
 
-// Settle ends an operation that Begin counted, and gives it its objects.
-func (c *Claims) Settle(objects []Object, likeness ...uint64) {
+// Settle ends an operation that Begin counted, and gives it its objects. Should it
+// have ended unknown before, it is not unclear any more.
+func (c *Claims) Settle(id string, objects []Object, likeness ...uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
 	c.forget(now)
+	c.regain(id)
 	c.close(likeness)
 	c.give(objects, now)
 }
@@ -100,7 +102,18 @@ func (c *Claims) Lose(id string, likeness ...uint64) {
 	defer c.mu.Unlock()
 	now := time.Now()
 	c.forget(now)
+	c.regain(id) // it is one operation, however often it ends so
 	c.lost = append(c.lost, loss{now, id, likeness})
+}
+
+// regain drops what is known of an operation that ended unknown.
+func (c *Claims) regain(id string) {
+	c.lost = slices.DeleteFunc(c.lost, func(l loss) bool {
+		if l.id == id {
+			c.close(l.likeness)
+		}
+		return l.id == id
+	})
 }
 
 // Sightings are objects that a look saw, by what they look like. The zero value

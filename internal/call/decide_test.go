@@ -145,14 +145,16 @@ func TestClaims(t *testing.T) {
 		{"two there, two operations: which is whose?", func(c *Claims) { c.Begin(1) }, Search{}, []uint64{1}, found{1: msg(5, 6)}, Ambiguous, nil},
 		{"none there, two operations", func(c *Claims) { c.Begin(1) }, Search{}, []uint64{1}, found{}, Absent, nil},
 		{"one there, another ended unknown", func(c *Claims) { c.Begin(1); c.Lose("lost", 1) }, Search{}, []uint64{1}, found{1: msg(5)}, Ambiguous, nil},
-		{"the one there is another's, settled", func(c *Claims) { c.Begin(1); c.Settle(msg(5), 1) }, Search{}, []uint64{1}, found{1: msg(5)}, Absent, nil},
-		{"another failed for good", func(c *Claims) { c.Begin(1); c.Settle(nil, 1) }, Search{}, []uint64{1}, found{1: msg(5)}, Found, msg(5)},
+		{"the one there is another's, settled", func(c *Claims) { c.Begin(1); c.Settle("other", msg(5), 1) }, Search{}, []uint64{1}, found{1: msg(5)}, Absent, nil},
+		{"another failed for good", func(c *Claims) { c.Begin(1); c.Settle("other", nil, 1) }, Search{}, []uint64{1}, found{1: msg(5)}, Found, msg(5)},
 		{"bulk, all there", nil, Search{}, []uint64{1, 2}, found{1: msg(5), 2: msg(6)}, Found, msg(5, 6)},
 		{"bulk, two equal items", nil, Search{}, []uint64{1, 1}, found{1: msg(5, 6)}, Found, msg(5, 6)},
 		{"bulk, two equal items, one there", nil, Search{}, []uint64{1, 1}, found{1: msg(5)}, Ambiguous, nil},
 		{"bulk, some there", nil, Search{}, []uint64{1, 2}, found{1: msg(5)}, Ambiguous, nil},
 		{"bulk, none there", nil, Search{}, []uint64{1, 2}, found{}, Absent, nil},
 		{"two there, two operations that ended unknown", func(c *Claims) { c.Begin(1); c.Lose("lost", 1) }, Search{}, []uint64{1}, found{1: msg(5, 6)}, Found, msg(6)},
+		{"another ended unknown, and was settled since", func(c *Claims) { c.Begin(1); c.Lose("lost", 1); c.Begin(1); c.Settle("lost", msg(4), 1) }, Search{}, []uint64{1}, found{1: msg(4, 5)}, Found, msg(5)},
+		{"another ended unknown twice: it is one", func(c *Claims) { c.Begin(1); c.Lose("lost", 1); c.Begin(1); c.Lose("lost", 1) }, Search{}, []uint64{1}, found{1: msg(5, 6)}, Found, msg(6)},
 		{"its own earlier end counts no second time", func(c *Claims) { c.Begin(1); c.Lose("mine", 1) }, Search{ID: "mine"}, []uint64{1}, found{1: msg(5)}, Found, msg(5)},
 		{"one there, another is under way elsewhere", nil, Search{Rivals: ledger.Rivals{Underway: 1}}, []uint64{1}, found{1: msg(5, 6)}, Ambiguous, nil},
 		{"one there, another ended unknown elsewhere", nil, Search{Rivals: ledger.Rivals{Unclear: 1}}, []uint64{1}, found{1: msg(5)}, Ambiguous, nil},
@@ -198,7 +200,7 @@ func TestClaimsLeaveWhatIsPerhapsTheirs(t *testing.T) {
 		t.Errorf("Match = %v %v, want the sure one", got, ids)
 	}
 	c.Begin(2)
-	c.Settle([]Object{{Kind: "message", ID: 5}}, 2)
+	c.Settle("other", []Object{{Kind: "message", ID: 5}}, 2)
 	c.Begin(1)
 	if got, _ := c.Match(&Search{}, []uint64{1, 1}, Sightings{}, perhaps); got != Absent {
 		t.Errorf("Match = %v: what belongs to another is no doubt", got)
@@ -211,7 +213,7 @@ func TestClaimsForget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := NewClaims()
 		c.Begin(1, 2)
-		c.Settle([]Object{{Kind: "message", ID: 5}}, 1, 2)
+		c.Settle("other", []Object{{Kind: "message", ID: 5}}, 1, 2)
 		c.Begin(1)
 		c.Lose("lost", 1)
 		time.Sleep(memory + time.Second)
