@@ -244,6 +244,26 @@ func TestOvertaken(t *testing.T) {
 			s.has(to, "Уфа")
 		})
 	})
+	t.Run("another API key has taken over before", func(t *testing.T) {
+		withLedger(t, botixtest.Config{}, []botix.Option{once}, func(s *sandbox, led *ledger.Ledger) {
+			to := s.contact("Анна")
+			older := s.enqueue(update(to, "Казань"), 1)
+			s.client.Close()
+			rotated := s.connect(s.srv.AddKey(botixtest.Key{}), []botix.Option{botix.WithLedger(led), once})
+			s.srv.Script(botixtest.On("contactsUpdate").Nth(1).Do(botixtest.RateLimited("1")))
+			if _, err := rotated.Resume(s.Context(), older.ID); !errors.Is(err, botix.ErrRateLimited) {
+				s.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+			if _, err := rotated.Contacts.Update(s.Context(), to, update(to, "Уфа").Fields); err != nil {
+				s.Fatal(err)
+			}
+			if _, err := rotated.Resume(s.Context(), older.ID); !errors.Is(err, ledger.ErrSuperseded) {
+				s.Errorf("Resume = %v", err)
+			}
+			s.has(to, "Уфа")
+		})
+	})
 	t.Run("a newer one that was refused undoes nothing", func(t *testing.T) {
 		withLedger(t, botixtest.Config{}, []botix.Option{once}, func(s *sandbox, led *ledger.Ledger) {
 			to := s.contact("Анна")

@@ -67,7 +67,7 @@ var advices = []struct {
 		nil,
 	}},
 	{func(c circumstances) bool { return c.Status == StatusFailedRetryable && c.Next == NextPerson }, Advice{
-		"It had no effect: the server refused it for a reason that somebody has to remove.",
+		"It had no effect: the server refused it for a reason that somebody has to remove, or for more than a day.",
 		[]string{"remove the reason, then " + sameIntent, "drop it"},
 		nil,
 	}},

@@ -38,6 +38,8 @@ type ended struct {
 	Resend bool
 	// ReadBack: looking at the server's state tells what happened.
 	ReadBack bool
+	// Far: the server asked for a wait of more than a day.
+	Far bool
 }
 
 // possiblySent is what is to be stored of the operation after the attempt. An
@@ -57,6 +59,8 @@ var attemptRules = []AttemptRule{
 
 	{"not sent, again", "not possibly sent: not sent or throttled, and another attempt follows now", StatusPending, NextNone,
 		func(e ended) bool { return !e.Others && e.is(retry.NotSent, retry.Throttled) && e.More }},
+	{"not for a day", "not possibly sent: not sent or throttled, and none follows for more than a day; held", StatusFailedRetryable, NextPerson,
+		func(e ended) bool { return !e.Others && e.is(retry.NotSent, retry.Throttled) && e.Far }},
 	{"not sent", "not possibly sent: not sent or throttled, and none follows now", StatusFailedRetryable, NextResend,
 		func(e ended) bool { return !e.Others && e.is(retry.NotSent, retry.Throttled) }},
 	{"refused, again", "not possibly sent: refused for now, and the caller opted into repeating that", StatusPending, NextNone,
@@ -73,10 +77,10 @@ var attemptRules = []AttemptRule{
 	{"resend", "possibly sent, a resend is allowed and follows now", StatusPending, NextNone,
 		func(e ended) bool { return e.Resend && e.More }},
 	{"resend later", "possibly sent, a resend is allowed until the window closes, and none follows now", StatusReconciling, NextResend,
-		func(e ended) bool { return e.Resend }},
-	{"look", "possibly sent, no resend is allowed, a read-back exists", StatusReconciling, NextLook,
+		func(e ended) bool { return e.Resend && !e.Far }},
+	{"look", "possibly sent, no resend is allowed within a day, a read-back exists", StatusReconciling, NextLook,
 		func(e ended) bool { return e.ReadBack }},
-	{"ask", "everything else: possibly sent, no resend is allowed, no read-back exists", StatusReconciling, NextPerson,
+	{"ask", "everything else: possibly sent, no resend is allowed within a day, no read-back exists", StatusReconciling, NextPerson,
 		func(ended) bool { return true }},
 }
 
@@ -108,7 +112,7 @@ func (s standing) after(e ended) (standing, error) {
 // another driver is at work, and closes what is reconciling once no attempt is
 // left that may have had its effect.
 func (s standing) late(e ended) (standing, error) {
-	e.More, e.Resend = false, false
+	e.More, e.Resend, e.Far = false, false, false
 	now := e.verdict()
 	switch {
 	case s.Contradicted:

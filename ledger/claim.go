@@ -12,18 +12,9 @@ import (
 // claim takes up to limit operations of a place that are due, each under a lease
 // of this process, which is renewed until its drive is closed.
 func (l *Ledger) claim(ctx context.Context, p Place, limit int) ([]*Drive, error) {
-	due, err := l.due(ctx, p, limit)
-	if err != nil || len(due) == 0 {
+	mine, err := l.entered(ctx, p, limit)
+	if len(mine) == 0 {
 		return nil, err
-	}
-	// What a call of this process drives, or is about to, is not taken from it.
-	var mine []*Drive
-	for i := range due {
-		d := l.stored(&due[i], nil, p)
-		d.worker = true
-		if d.tryEnter() {
-			mine = append(mine, d)
-		}
 	}
 	locks := make([]*locked, len(mine))
 	err = l.store.Write(ctx, func(tx store.Tx) (err error) {
@@ -47,6 +38,32 @@ func (l *Ledger) claim(ctx context.Context, p Place, limit int) ([]*Drive, error
 	return claimed, err
 }
 
+// entered takes up to limit operations that are due from nobody in this process:
+// what a call drives, or is about to, is passed over, and must not hide what comes
+// after it.
+func (l *Ledger) entered(ctx context.Context, p Place, limit int) (mine []*Drive, err error) {
+	var after store.Operation
+	for len(mine) < limit {
+		room := limit - len(mine)
+		due, err := l.due(ctx, p, after, room)
+		if err != nil {
+			return mine, err
+		}
+		for i := range due {
+			d := l.stored(&due[i], nil, p)
+			d.worker = true
+			if d.tryEnter() {
+				mine = append(mine, d)
+			}
+		}
+		if len(due) < room {
+			break
+		}
+		after = due[len(due)-1]
+	}
+	return mine, nil
+}
+
 // locked is an operation under a lease of this process.
 type locked struct {
 	row      store.Operation
@@ -54,7 +71,7 @@ type locked struct {
 }
 
 // due reads what a place has to do, which is nothing while it is parked.
-func (l *Ledger) due(ctx context.Context, p Place, limit int) (due []store.Operation, err error) {
+func (l *Ledger) due(ctx context.Context, p Place, after store.Operation, limit int) (due []store.Operation, err error) {
 	at, now := l.at(p), l.store.Now()
 	err = l.store.Read(ctx, func(tx store.Tx) error {
 		due = nil
@@ -62,7 +79,7 @@ func (l *Ledger) due(ctx context.Context, p Place, limit int) (due []store.Opera
 		if err != nil || until > now {
 			return err
 		}
-		due, err = tx.Due(ctx, at, now, limit)
+		due, err = tx.Due(ctx, at, now, after, limit)
 		return err
 	})
 	return due, err
@@ -99,6 +116,38 @@ func (d *Drive) lock(ctx context.Context, tx store.Tx) (*locked, error) {
 	}
 	row.Lease = lease
 	return &locked{*row, attempts}, nil
+}
+
+// despairs are errors of a drive that no later drive here will be spared, and for how
+// long they are borne: another process may be able to do what this one cannot, and
+// who has forgotten a key or a source may notice.
+var despairs = []struct {
+	is    func(error) bool
+	after time.Duration
+	why   string
+}{
+	{func(err error) bool { return errors.Is(err, ErrBodyNotKept) }, time.Hour, "its body was not kept, and no worker has it"},
+	{func(err error) bool { return errors.Is(err, ErrMismatch) }, time.Hour, "the body that is offered for it is another"},
+	{func(err error) bool { return errors.Is(err, ErrSealed) }, 24 * time.Hour, "its body is sealed, and does not open"},
+	{isGuard, time.Hour, "no worker may go on with it, only its caller"},
+}
+
+func isGuard(err error) bool { _, is := errors.AsType[*GuardError](err); return is }
+
+// despair puts an operation before a person that may have had its effect, and of
+// which no worker can find out. What was never sent waits for one that can send it.
+func (d *Drive) despair(failure error) error {
+	hopes := !d.op.PossiblySent || NextStep(d.op.NextStep) == NextPerson || Status(d.op.Status).Final()
+	if failure == nil || hopes || !d.worker || d.op.Kind != string(KindCall) {
+		return nil
+	}
+	stood := time.Duration(d.ledger.store.Now()-d.op.UpdatedAt) * time.Millisecond
+	for _, row := range despairs {
+		if row.is(failure) && stood >= row.after {
+			return d.Bar(false, row.why)
+		}
+	}
+	return nil
 }
 
 // yield gives back what a drive has not brought to an end and still holds, for a

@@ -534,7 +534,7 @@ func TestAVerdictReleasesTheGroup(t *testing.T) {
 // working runs a worker until stop is called.
 func (d *desk) working() (stop func()) {
 	d.Helper()
-	w, err := ledger.NewWorker(d.Ledger, ledger.WorkerConfig{})
+	w, err := ledger.NewWorker(d.Ledger, ledger.WorkerConfig{Poll: 30 * time.Second})
 	if err != nil {
 		d.Fatal(err)
 	}
@@ -675,7 +675,7 @@ func TestReconcile(t *testing.T) {
 				if _, err := other.Decide(ctx, id, giveUp, ann); !errors.Is(err, ledger.ErrInProgress) {
 					d.Errorf("beside it: %v", err)
 				}
-				time.Sleep(time.Hour) // longer than any lease: it is kept alive
+				time.Sleep(5 * time.Minute) // longer than any lease: it is kept alive
 				if e.n.Load() != n {
 					d.Error("it was sent meanwhile")
 				}

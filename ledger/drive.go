@@ -38,7 +38,7 @@ type Draft struct {
 
 	// Lane is the target whose state the operation sets, and Group what it would
 	// conflict with while that is not settled; "" for none. The ledger tells lanes
-	// of different API keys apart, and groups of different servers.
+	// of different namespaces and API keys apart, and groups of different servers.
 	Lane, Group string
 
 	workflow *store.Workflow // of a machine's: how it begins
@@ -145,7 +145,7 @@ func (d *Drive) prepare() error {
 		d.op.Kind, d.op.Steps, d.op.Key, d.op.Method, d.op.Path = string(KindWorkflow), len(draft.workflow.States)-1, "", "", ""
 	}
 	if draft.Lane != "" {
-		d.op.Lane = draft.API + " " + draft.Origin + " " + draft.Credential + " " + draft.Lane
+		d.op.Lane = d.laneUnder(draft.Credential, draft.Lane)
 	}
 	if draft.Group != "" {
 		d.op.Group = draft.API + " " + draft.Origin + " " + draft.Group

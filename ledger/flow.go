@@ -294,7 +294,7 @@ func (f *Flow) carry(ctx context.Context, id string) error {
 	before := len(d.attempts)
 	err = e.Carry(ctx, d)
 	f.drive.shows, f.drive.showsUntil = d.showed(before, err)
-	err = errors.Join(err, d.yield(ctx, err))
+	err = errors.Join(err, d.despair(err), d.yield(ctx, err))
 	if err == nil && Status(d.op.Status) != StatusSucceeded {
 		err = d.Standing()
 	}

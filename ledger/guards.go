@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,10 +74,11 @@ func (d *Drive) barrier(ctx context.Context, tx store.Tx, row *store.Operation) 
 	}
 	if row.Lane != "" && !d.isNew { // what is new is the newest
 		lanes := []string{row.Lane}
-		if d.draft.Credential != row.Credential { // another key takes over, whose lane has another name
-			lanes = append(lanes, strings.Replace(row.Lane, row.Credential, d.draft.Credential, 1))
+		// Where another key has taken over, or does now, its lane has another name.
+		if _, name, ok := cutLane(row.Lane); ok {
+			lanes = append(lanes, d.laneUnder(d.draft.Credential, name))
 		}
-		for _, lane := range lanes {
+		for _, lane := range slices.Compact(lanes) {
 			if late, err := overtaken(ctx, tx, row, lane); err != nil || late {
 				return &barrier{cause: CauseSuperseded}, err
 			}
@@ -92,6 +94,20 @@ func (d *Drive) barrier(ctx context.Context, tx store.Tx, row *store.Operation) 
 		return nil, err
 	}
 	return nil, nil
+}
+
+// laneUnder is a lane as the ledger knows it, under an API key.
+func (d *Drive) laneUnder(credential, name string) string {
+	return strings.Join([]string{d.ledger.namespace, d.draft.API, d.draft.Origin, credential, name}, " ")
+}
+
+// cutLane is laneUnder's inverse: none of the parts before the name has a blank.
+func cutLane(lane string) (credential, name string, ok bool) {
+	parts := strings.SplitN(lane, " ", 5)
+	if len(parts) < 5 {
+		return "", "", false
+	}
+	return parts[3], parts[4], true
 }
 
 // overtaken reports whether a newer operation of a lane was sent.

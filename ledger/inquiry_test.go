@@ -23,7 +23,7 @@ func TestVerdictsThatSettleNothing(t *testing.T) {
 	}
 	asked := func(d *desk, draft *ledger.Draft) string { // a look is its next step
 		drive := d.begin(draft)
-		if err := drive.Bar(true); err != nil {
+		if err := drive.Bar(true, "staged"); err != nil {
 			d.Fatal(err)
 		}
 		drive.Close()

@@ -72,17 +72,23 @@ func (d *Drive) Absent(resend, more bool) error {
 }
 
 // Bar records that the operation must not be sent again although it is not known
-// what became of it. readBack tells whether the server's state can be looked at.
-func (d *Drive) Bar(readBack bool) error {
+// what became of it, and why: that is kept, so it must say nothing of the request.
+// readBack tells whether the server's state can be looked at.
+func (d *Drive) Bar(readBack bool, why string) error {
 	if d.isNew {
 		return nil
 	}
 	barred := func(s standing) (standing, error) { return s.barred(readBack) }
-	return d.move(CauseBarred, true, barred, nil)
+	return d.moveFor(why, CauseBarred, true, barred, nil)
 }
 
 // move changes the operation's standing in a commit of its own.
 func (d *Drive) move(cause Cause, release bool, to func(standing) (standing, error), more func(*store.Operation)) error {
+	return d.moveFor("", cause, release, to, more)
+}
+
+// moveFor is move with a reason.
+func (d *Drive) moveFor(why string, cause Cause, release bool, to func(standing) (standing, error), more func(*store.Operation)) error {
 	ctx := context.Background()
 	var row store.Operation
 	err := d.ledger.store.Write(ctx, func(tx store.Tx) error {
@@ -118,7 +124,7 @@ func (d *Drive) move(cause Cause, release bool, to func(standing) (standing, err
 				return err
 			}
 		}
-		return change{was: &d.op, is: &row, next: next, cause: cause}.write(ctx, tx)
+		return change{was: &d.op, is: &row, next: next, cause: cause, by: Decision{Why: why}}.write(ctx, tx)
 	})
 	switch {
 	case err == nil:

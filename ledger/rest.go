@@ -16,6 +16,11 @@ const (
 	// operation up again whose tries have failed.
 	shortestRest = time.Second
 	longestRest  = 5 * time.Minute
+
+	// longestPark is for how long one answer keeps workers from its place: others
+	// then ask again. The operation that was asked to stay away for longer waits for
+	// a person, and is never sent sooner.
+	longestPark = 24 * time.Hour
 )
 
 // restUntil is when a worker may take the operation up again: after as long as it
@@ -35,7 +40,8 @@ func (d *Drive) park(ctx context.Context, tx store.Tx, e *Ending) error {
 	if e.Attempt.Outcome != retry.Throttled || e.NotBefore.IsZero() {
 		return nil
 	}
-	return tx.Park(ctx, d.ledger.at(Place{d.op.API, d.draft.Origin, d.draft.Credential}), e.NotBefore.UnixMilli())
+	until := min(e.NotBefore.UnixMilli(), d.ledger.store.Now()+longestPark.Milliseconds())
+	return tx.Park(ctx, d.ledger.at(Place{d.op.API, d.draft.Origin, d.draft.Credential}), until)
 }
 
 // at is a place as the store knows it.

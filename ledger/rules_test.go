@@ -20,7 +20,7 @@ var pending = standing{Status: StatusPending, PossiblySent: true}
 // The table of statuses after an attempt, cell by cell.
 func TestAfterAnAttempt(t *testing.T) {
 	t.Parallel()
-	const more, resend, readBack, others = 1, 2, 4, 8
+	const more, resend, readBack, others, far = 1, 2, 4, 8, 16
 	for name, tt := range map[string]struct {
 		outcome retry.Outcome
 		given   int
@@ -31,6 +31,7 @@ func TestAfterAnAttempt(t *testing.T) {
 		"not sent, none left":   {retry.NotSent, 0, standing{Status: StatusFailedRetryable, Next: NextResend}},
 		"throttled, none left":  {retry.Throttled, resend | readBack, standing{Status: StatusFailedRetryable, Next: NextResend}},
 
+		"throttled for more than a day is held":     {retry.Throttled, far, standing{Status: StatusFailedRetryable, Next: NextPerson}},
 		"refused for now is held":                   {retry.Refused, 0, standing{Status: StatusFailedRetryable, Next: NextPerson}},
 		"refused for now, repeating it is opted in": {retry.Refused, more, standing{Status: StatusPending}},
 
@@ -38,13 +39,15 @@ func TestAfterAnAttempt(t *testing.T) {
 		"conflict": {retry.Conflict, readBack, standing{Status: StatusFailedFinal}},
 		"rejected is final even if more tries were left": {retry.Rejected, more | resend, standing{Status: StatusFailedFinal}},
 
-		"unknown, resend allowed, more tries":                {retry.Unknown, resend | more, standing{Status: StatusPending, PossiblySent: true}},
-		"unknown, resend allowed, none left":                 {retry.Unknown, resend, standing{Status: StatusReconciling, Next: NextResend, PossiblySent: true}},
-		"unknown, resend allowed, none left, read-back":      {retry.Unknown, resend | readBack, standing{Status: StatusReconciling, Next: NextResend, PossiblySent: true}},
-		"unknown, resend not allowed, read-back":             {retry.Unknown, readBack, standing{Status: StatusReconciling, Next: NextLook, PossiblySent: true}},
-		"unknown, resend not allowed, tries left, read-back": {retry.Unknown, more | readBack, standing{Status: StatusReconciling, Next: NextLook, PossiblySent: true}},
-		"unknown, resend not allowed, nothing to look at":    {retry.Unknown, more, standing{Status: StatusReconciling, Next: NextPerson, PossiblySent: true}},
-		"an outcome of a later version":                      {retry.Outcome(99), more, standing{Status: StatusReconciling, Next: NextPerson, PossiblySent: true}},
+		"unknown, resend allowed, more tries":                            {retry.Unknown, resend | more, standing{Status: StatusPending, PossiblySent: true}},
+		"unknown, resend allowed, none left":                             {retry.Unknown, resend, standing{Status: StatusReconciling, Next: NextResend, PossiblySent: true}},
+		"unknown, resend allowed, none left, read-back":                  {retry.Unknown, resend | readBack, standing{Status: StatusReconciling, Next: NextResend, PossiblySent: true}},
+		"unknown, resend allowed in more than a day, read-back":          {retry.Unknown, resend | readBack | far, standing{Status: StatusReconciling, Next: NextLook, PossiblySent: true}},
+		"unknown, resend allowed in more than a day, nothing to look at": {retry.Unknown, resend | far, standing{Status: StatusReconciling, Next: NextPerson, PossiblySent: true}},
+		"unknown, resend not allowed, read-back":                         {retry.Unknown, readBack, standing{Status: StatusReconciling, Next: NextLook, PossiblySent: true}},
+		"unknown, resend not allowed, tries left, read-back":             {retry.Unknown, more | readBack, standing{Status: StatusReconciling, Next: NextLook, PossiblySent: true}},
+		"unknown, resend not allowed, nothing to look at":                {retry.Unknown, more, standing{Status: StatusReconciling, Next: NextPerson, PossiblySent: true}},
+		"an outcome of a later version":                                  {retry.Outcome(99), more, standing{Status: StatusReconciling, Next: NextPerson, PossiblySent: true}},
 
 		"success":                              {retry.Succeeded, 0, standing{Status: StatusSucceeded}},
 		"success settles what was open before": {retry.Succeeded, others | more, standing{Status: StatusSucceeded}},
@@ -63,7 +66,7 @@ func TestAfterAnAttempt(t *testing.T) {
 			t.Parallel()
 			e := ended{
 				Outcome: tt.outcome, More: tt.given&more != 0, Resend: tt.given&resend != 0,
-				ReadBack: tt.given&readBack != 0, Others: tt.given&others != 0,
+				ReadBack: tt.given&readBack != 0, Others: tt.given&others != 0, Far: tt.given&far != 0,
 			}
 			if got, err := pending.after(e); err != nil || got != tt.want {
 				t.Errorf("after(%+v) = %+v, %v\nwant %+v", e, got, err, tt.want)
@@ -104,8 +107,8 @@ func TestAttemptRulesAreAllNeeded(t *testing.T) {
 
 func everyEnding(yield func(ended) bool) {
 	for _, outcome := range outcomes {
-		for bits := range 16 {
-			e := ended{outcome, bits&1 != 0, bits&2 != 0, bits&4 != 0, bits&8 != 0}
+		for bits := range 32 {
+			e := ended{outcome, bits&1 != 0, bits&2 != 0, bits&4 != 0, bits&8 != 0, bits&16 != 0}
 			if !yield(e) {
 				return
 			}

@@ -75,7 +75,7 @@ var incidents = []incident{
 		op.Status, op.NextStep, op.ResendUntil = "reconciling", "look", begun+5*minute
 	}, attempts: []store.Attempt{attemptRow(1, "unknown", nil)},
 		history: []store.Event{
-			moved(1250, StatusPending, StatusReconciling, CauseEnded), moved(6*minute, StatusReconciling, StatusReconciling, CauseBarred),
+			moved(1250, StatusPending, StatusReconciling, CauseEnded), {At: begun + 6*minute, From: "reconciling", To: "reconciling", What: string(CauseBarred), Why: ErrWindowClosed.Error()},
 		}},
 	{name: "nothing to look at", change: func(op *store.Operation) {
 		possiblySent(op)

@@ -57,7 +57,8 @@ func (c WorkerConfig) withDefaults() (WorkerConfig, error) {
 //
 // A server that cannot be reached is asked by one operation at a time, at growing
 // pauses of up to a minute. A wait that it asks for is kept by all workers, also
-// after a restart.
+// after a restart, but for no longer than a day: then others ask again, and the
+// operation that was told to wait for longer is a person's.
 type Worker struct {
 	ledger *Ledger
 	config WorkerConfig
@@ -215,7 +216,7 @@ func (l *Ledger) driveOn(ctx context.Context, d *Drive, p Place) error {
 		return errors.Join(d.yield(ctx, nil), &NoExecutorError{d.op.ID, p})
 	}
 	err := e.Carry(ctx, d)
-	return errors.Join(err, d.yield(ctx, err))
+	return errors.Join(err, d.despair(err), d.yield(ctx, err))
 }
 
 // finish learns from a job that has ended.
@@ -236,6 +237,9 @@ func (s *shift) finish(j *job) {
 	case unreachable:
 		c.failures++
 		until = time.Now().Add(min(time.Second<<min(c.failures-1, 6), time.Minute))
+	}
+	if limit := time.Now().Add(longestPark); until.After(limit) {
+		until = limit
 	}
 	if until.After(c.until) {
 		c.until = until

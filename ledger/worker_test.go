@@ -239,7 +239,7 @@ func TestTakeOverFromOneWhoWasOnlySlow(t *testing.T) {
 	fine := func() error { return nil }
 	for name, takeOver := range map[string]func(*ledger.Drive) error{
 		"by an attempt": func(d *ledger.Drive) error { return d.Begin(t.Context(), fine) },
-		"by a verdict":  func(d *ledger.Drive) error { return d.Bar(true) },
+		"by a verdict":  func(d *ledger.Drive) error { return d.Bar(true, "staged") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -357,7 +357,7 @@ func BenchmarkIdlePoll(b *testing.B) {
 					if _, err := tx.Parked(b.Context(), p); err != nil {
 						return err
 					}
-					_, err := tx.Due(b.Context(), p, time.Now().UnixMilli(), 8)
+					_, err := tx.Due(b.Context(), p, time.Now().UnixMilli(), store.Operation{}, 8)
 					return err
 				})
 				if err != nil {

@@ -39,6 +39,9 @@ func refresh(ctx context.Context, tx store.Tx, parent *store.Operation, at int64
 	row := *parent
 	row.UpdatedAt = at
 	stands.write(&row)
+	if stands.Status == StatusFailedFinal { // a step may be issued again, and need the input
+		row.Body = parent.Body
+	}
 	lease := parent.Lease // whoever drives the workflow goes on
 	if lease.Owner == "" {
 		lease = released(lease)

@@ -263,14 +263,19 @@ func (d *Drive) end(ctx context.Context, tx store.Tx, a store.Attempt, e *Ending
 	if err != nil {
 		return row, err
 	}
+	row.UpdatedAt = d.ledger.store.Now()
+	row.NotBefore = millis(e.NotBefore)
+	day := row.UpdatedAt + longestPark.Milliseconds()
 	stands, err := stood.after(ended{
 		Outcome: e.Attempt.Outcome, Others: d.othersOpen(d.attempts), More: e.More, Resend: e.Resend, ReadBack: e.ReadBack,
+		Far: !e.More && row.NotBefore > day,
 	})
 	if err != nil {
 		return row, err
 	}
-	row.UpdatedAt = d.ledger.store.Now()
-	row.NotBefore = millis(e.NotBefore)
+	if stands.Next == NextLook { // it reads, and sends nothing of what was to wait
+		row.NotBefore = min(row.NotBefore, day)
+	}
 	if !e.goesOn() {
 		if err := d.park(ctx, tx, e); err != nil {
 			return row, err

@@ -54,8 +54,15 @@ type Pace struct {
 	// MaxWait is the longest pause the server can impose, by Retry-After or by a
 	// window that is spent. A longer one is no pause but the end of the day's
 	// quota or the like: every caller gets a [*WaitError] at once. Default 60 s.
+	//
+	// A day is the longest that one answer keeps all calls away: after that one of
+	// them asks again. Whoever was asked to stay away for longer has to heed that for
+	// its own request ([BackOff.Next] does).
 	MaxWait time.Duration
 }
+
+// longestPark bounds what one answer can do to calls that it is not about.
+const longestPark = 24 * time.Hour
 
 // NoReserve as [Pace.Reserve] leaves nothing to others.
 const NoReserve = -1

@@ -239,6 +239,27 @@ func TestDayLimitParks(t *testing.T) {
 	})
 }
 
+// Years that one answer asks for are believed for a day, as far as other calls go.
+func TestAnAbsurdRetryAfterParksForADay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, retry.Pace{})
+		slot, _ := acquire(t, p)
+		h := http.Header{}
+		h.Set("Retry-After", "315360000")
+		answer(&slot, http.StatusTooManyRequests, h)
+		time.Sleep(24*time.Hour - time.Second)
+		_, err := p.Acquire(t.Context(), retry.Interactive)
+		if wait, ok := errors.AsType[*retry.WaitError](err); !ok || wait.Wait != time.Second {
+			t.Errorf("within the day: %v", err)
+		}
+		time.Sleep(time.Second)
+		if _, waited := acquire(t, p); waited != 0 {
+			t.Errorf("waited %v after a day", waited)
+		}
+	})
+}
+
 // A window that is spent for longer than MaxWait freezes nobody.
 func TestLongWindowIsAnErrorAtOnce(t *testing.T) {
 	t.Parallel()

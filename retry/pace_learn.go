@@ -126,7 +126,7 @@ func (p *Pacer) refused(s *Slot, rate Rate, asked, now time.Duration) {
 	spent := rate.RemainingKnown && rate.Remaining == 0 && !rate.Reset.IsZero()
 	switch {
 	case asked > p.conf.MaxWait:
-		p.parked = park{until: now + asked, reason: WaitDayLimit}
+		p.parked = park{until: now + min(asked, longestPark), reason: WaitDayLimit}
 		if spent && p.parked.until <= p.end()+time.Second {
 			p.parked.reason = WaitCap // the window itself is that long
 		}

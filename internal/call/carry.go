@@ -23,7 +23,7 @@ func (e *Engine) Carry(ctx context.Context, op *Operation, d *ledger.Drive) (*Re
 	r := &run{engine: e, op: op, given: d}
 	err := r.drive(ctx)
 	if errors.Is(err, ErrAmbiguous) && d.ByWorker() && time.Since(r.first.Local) > patience {
-		if barred := d.Bar(false); barred != nil {
+		if barred := d.Bar(false, barredFor(ErrAmbiguous)); barred != nil {
 			return &r.Result, errors.Join(err, barred)
 		}
 	}

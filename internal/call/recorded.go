@@ -94,7 +94,7 @@ func (r *run) goOn(ctx context.Context) (plan, error) {
 	case r.drives.LooksOnly() && p.step != look:
 		return plan{}, r.drives.Standing()
 	case p.step == stop, p.step == look && r.op.Look == nil:
-		return plan{}, errors.Join(r.drives.Bar(r.op.Look != nil), r.drives.Standing())
+		return plan{}, errors.Join(r.drives.Bar(r.op.Look != nil, "its kind is not sent again after it may have arrived"), r.drives.Standing())
 	case p.step == resendLate:
 		p.wait = max(p.wait, time.Until(last.Started.Add(r.engine.ServerTime)))
 	}
@@ -181,7 +181,18 @@ func (r *run) bar(reason error) error {
 	if !r.recording() {
 		return reason
 	}
-	return errors.Join(reason, r.drives.Bar(r.op.Look != nil))
+	return errors.Join(reason, r.drives.Bar(r.op.Look != nil, barredFor(reason)))
+}
+
+// barredFor is what the ledger keeps of the reason: of an error's text, only what is
+// ours.
+func barredFor(reason error) string {
+	for _, known := range []error{ErrWindowClosed, ErrAmbiguous} {
+		if errors.Is(reason, known) {
+			return known.Error()
+		}
+	}
+	return "the look did not tell"
 }
 
 // record makes an attempt's outcome durable, and what follows from it.

@@ -202,7 +202,7 @@ func poll(want int) func(store.Tx) error {
 		if _, err := tx.Parked(ctx, place); err != nil {
 			return err
 		}
-		due, err := tx.Due(ctx, place, time.Now().UnixMilli(), 8)
+		due, err := tx.Due(ctx, place, time.Now().UnixMilli(), store.Operation{}, 8)
 		if err == nil && len(due) != want {
 			return fmt.Errorf("%d operations are due, want %d", len(due), want)
 		}

@@ -303,7 +303,8 @@ func TestQueryPlans(t *testing.T) {
 		"seqByTarget": seqByTarget, "seqLastSent": seqLastSent, "children": children, "due": due, "interrupted": interrupted, "inLane": inLane, "unsettled": unsettled,
 		"insertOperation": insertOperation, "updateOperation": updateOperation, "renewLease": renewLease, "operationExists": operationExists,
 		"attemptsOf": attemptsOf, "insertAttempt": insertAttempt, "finishAttempt": finishAttempt, "resolveAttempts": resolveAttempts,
-		"historyOf": historyOf, "appendHistory": appendHistory,
+		"historyOf": historyOf, "appendHistory": appendHistory, "appendEvidence": appendEvidence, "blankEvidence": blankEvidence,
+		"seqSuccessor": seqSuccessor, "releaseGroup": releaseGroup,
 
 		"insertReceived": insertReceived, "receivedBySeq": receivedBySeq, "receivedByDelivery": receivedByDelivery,
 		"receivedByEffect": receivedByEffect, "listReceived": listReceived, "listReceivedNewest": listReceivedNewest, "deliveredAgain": deliveredAgain,

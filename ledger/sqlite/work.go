@@ -17,12 +17,12 @@ const due = `SELECT` + operationColumns + `
   FROM ledger_operations AS this INDEXED BY ledger_operations_work
  WHERE (next_step = 'look' OR driver = 'worker' AND (status = 'pending' OR next_step = 'resend'))
    AND namespace = ?1 AND api = ?2 AND origin = ?3 AND credential = ?4
-   AND not_before_ms <= ?5 AND locked_until_ms <= ?5 AND parent_id IS NULL
+   AND not_before_ms <= ?5 AND (not_before_ms, seq) > (?6, ?7) AND locked_until_ms <= ?5 AND parent_id IS NULL
    AND (lane IS NULL OR NOT EXISTS (
        SELECT 1 FROM ledger_operations AS older INDEXED BY ledger_operations_queued
         WHERE older.lane = this.lane AND older.status NOT IN ('succeeded', 'failed_final') AND older.seq < this.seq
           AND (older.locked_until_ms > ?5 OR older.driver = 'worker' AND older.next_step <> 'person')))
- ORDER BY not_before_ms, seq LIMIT ?6`
+ ORDER BY not_before_ms, seq LIMIT ?8`
 
 // Of calls without an intent the version is their id; of those issued again in
 // their place it only begins with that.
@@ -47,8 +47,8 @@ INSERT INTO ledger_parked (namespace, api, origin, credential, until_ms) VALUES 
 const parkedUntil = `
 SELECT until_ms FROM ledger_parked WHERE namespace = ?1 AND api = ?2 AND origin = ?3 AND credential = ?4`
 
-func (t *tx) Due(ctx context.Context, p store.Place, now int64, limit int) ([]store.Operation, error) {
-	return t.operations(ctx, due, p.Namespace, p.API, p.Origin, p.Credential, now, int64(limit))
+func (t *tx) Due(ctx context.Context, p store.Place, now int64, after store.Operation, limit int) ([]store.Operation, error) {
+	return t.operations(ctx, due, p.Namespace, p.API, p.Origin, p.Credential, now, after.NotBefore, after.Seq, int64(limit))
 }
 
 func (t *tx) Interrupted(ctx context.Context, namespace string, now int64, after store.Operation, limit int) ([]store.Operation, error) {

@@ -128,8 +128,9 @@ type Tx interface {
 	// under no live lease, waiting for no person, part of no workflow, and either a
 	// worker's or to be looked up. Of a lane, what comes after something that a worker still
 	// brings further, or that is under a live lease, is not due. Those due longest
-	// come first, then those begun first, limit at most.
-	Due(ctx context.Context, p Place, now int64, limit int) ([]Operation, error)
+	// come first, then those begun first, after the place of the one that is given;
+	// limit at most.
+	Due(ctx context.Context, p Place, now int64, after Operation, limit int) ([]Operation, error)
 	// Interrupted returns calls that named no intent, and whose caller has gone
 	// without an end: pending, and under no live lease. They come by NotBefore and
 	// the order begun, after the place of the one that is given; limit at most.

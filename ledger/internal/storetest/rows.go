@@ -202,7 +202,7 @@ func timesKeep(t *testing.T, s store.Store) {
 		}
 	}
 	read(t, s, func(tx store.Tx) error {
-		ops, err := tx.Due(t.Context(), placeOf(NewOperation()), times[len(times)-1], 100)
+		ops, err := tx.Due(t.Context(), placeOf(NewOperation()), times[len(times)-1], store.Operation{}, 100)
 		var got []int64
 		for _, op := range ops {
 			got = append(got, op.NotBefore)

@@ -54,11 +54,15 @@ func dueOperations(t *testing.T, s store.Store) {
 	of(t, s, func(op *store.Operation) { op.Credential = "another" })
 	of(t, s, func(op *store.Operation) { op.Intent.Namespace = "shop-other" })
 
-	query := func(limit int) func(store.Tx) ([]store.Operation, error) {
-		return func(tx store.Tx) ([]store.Operation, error) { return tx.Due(t.Context(), placeOf(late), now, limit) }
+	after := func(op store.Operation, limit int) func(store.Tx) ([]store.Operation, error) {
+		return func(tx store.Tx) ([]store.Operation, error) {
+			return tx.Due(t.Context(), placeOf(late), now, op, limit)
+		}
 	}
+	query := func(limit int) func(store.Tx) ([]store.Operation, error) { return after(store.Operation{}, limit) }
 	finds(t, s, "Due", []*store.Operation{atOnce, fresh, early, late, look, expired}, query(100))
 	finds(t, s, "Due, 2 at most", []*store.Operation{atOnce, fresh}, query(2))
+	finds(t, s, "Due after the first two", []*store.Operation{early, late}, after(*get(t, s, fresh.ID), 2))
 
 	done := *early
 	done.Status, done.NextStep = "succeeded", ""
@@ -91,7 +95,7 @@ func dueInLanes(t *testing.T, s store.Store) {
 	in("contact:6", func(op *store.Operation) { op.Status = "succeeded" })
 	behindDone := in("contact:6", as)
 	finds(t, s, "Due", []*store.Operation{first, behindPerson, behindCaller, behindDone}, func(tx store.Tx) ([]store.Operation, error) {
-		return tx.Due(t.Context(), placeOf(first), now, 100)
+		return tx.Due(t.Context(), placeOf(first), now, store.Operation{}, 100)
 	})
 }
 

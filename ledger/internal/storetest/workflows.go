@@ -70,10 +70,10 @@ func partsAreNotDue(t *testing.T, s store.Store) {
 	part.Driver, alone.Driver = "worker", "worker"
 	insert(t, s, parent, part, alone)
 	finds(t, s, "Due at the place of calls", []*store.Operation{alone}, func(tx store.Tx) ([]store.Operation, error) {
-		return tx.Due(t.Context(), placeOf(alone), start, 10)
+		return tx.Due(t.Context(), placeOf(alone), start, store.Operation{}, 10)
 	})
 	finds(t, s, "Due at the place of workflows", []*store.Operation{parent}, func(tx store.Tx) ([]store.Operation, error) {
-		return tx.Due(t.Context(), placeOf(parent), start, 10)
+		return tx.Due(t.Context(), placeOf(parent), start, store.Operation{}, 10)
 	})
 }
 
