@@ -67,3 +67,37 @@ func diagram() string {
 	b.WriteString("```\n")
 	return b.String()
 }
+
+// docs/runbook.md has every entry of the runbook, as it is in the code.
+func TestRunbookPageShowsTheEntries(t *testing.T) {
+	page, err := os.ReadFile("../docs/runbook.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range ledger.Runbook() {
+		if want := runbookEntry(e); !strings.Contains(string(page), want) {
+			t.Errorf("docs/runbook.md lacks this entry:\n%s", want)
+		}
+		if len(e.Checks) == 0 || len(e.Safe) == 0 || len(e.Unsafe) == 0 {
+			t.Errorf("the entry %s does not say what to check, what is safe, and what is not", e.State)
+		}
+	}
+}
+
+func runbookEntry(e ledger.Entry) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n## %s\n\n*When:* %s.\n*Meaning:* %s\n", e.State, e.When, e.Meaning)
+	for _, list := range []struct {
+		title string
+		lines []string
+	}{{"Check", e.Checks}, {"Safe", e.Safe}, {"Safe while the key counts", e.Resend}, {"Do not", e.Unsafe}} {
+		if len(list.lines) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "\n%s:\n\n", list.title)
+		for _, line := range list.lines {
+			fmt.Fprintf(&b, "- %s\n", line)
+		}
+	}
+	return b.String()
+}

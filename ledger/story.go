@@ -60,10 +60,14 @@ func (l *Ledger) Story(ctx context.Context, id string) (*Story, error) {
 		} else if !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		if s, err = f.tell(l.store.Now()); err != nil {
+		op, err := whole(ctx, tx, row)
+		if err != nil {
 			return err
 		}
-		s.Operation, err = whole(ctx, tx, row)
+		f.state = op.State
+		if s, err = f.tell(l.store.Now()); err == nil {
+			s.Operation = op
+		}
 		return err
 	})
 	return s, err
@@ -76,6 +80,7 @@ type facts struct {
 	history   []store.Event
 	steps     []store.Operation
 	successor string // id of the operation that took its place
+	state     State  // of a workflow
 }
 
 func (f *facts) tell(now int64) (*Story, error) {
@@ -111,15 +116,7 @@ func (f *facts) tell(now int64) (*Story, error) {
 	for i := range f.steps {
 		s.Steps = append(s.Steps, operation(&f.steps[i]))
 	}
-	contradicted, _ := recall(f.history)
-	open := slices.ContainsFunc(attempts, func(a store.Attempt) bool { return a.EndedAt == 0 })
-	s.Advice = advise(circumstances{
-		standing: standing{Status: Status(row.Status), Next: NextStep(row.NextStep), PossiblySent: row.PossiblySent, Contradicted: contradicted},
-		kind:     Kind(row.Kind), driver: Driver(row.Driver),
-		driven: row.Lease.Until > now, open: open,
-		expired:  row.ResendUntil > 0 && row.ResendUntil <= now,
-		replaced: f.successor != "",
-	})
+	s.Advice = advise(circumstancesOf(row, attempts, f.history, f.state, f.successor != "", now))
 	return s, nil
 }
 
@@ -199,13 +196,7 @@ func (s *Story) text(customer string) string {
 		b.WriteString(", " + more)
 	}
 	b.WriteByte('\n')
-	fmt.Fprintf(&b, "  meaning  %s\n", s.Advice.Meaning)
-	for _, line := range s.Advice.Safe {
-		fmt.Fprintf(&b, "  safe     %s\n", line)
-	}
-	for _, line := range s.Advice.Unsafe {
-		fmt.Fprintf(&b, "  NOT      %s\n", line)
-	}
+	b.WriteString(s.Advice.String())
 	return b.String()
 }
 

@@ -128,12 +128,45 @@ var incidents = []incident{
 	}, attempts: []store.Attempt{attemptRow(1, "succeeded", func(a *store.Attempt) { a.Status = 200 })}, history: []store.Event{
 		moved(1250, StatusPending, StatusFailedFinal, CauseCancelled), moved(2000, StatusFailedFinal, StatusReconciling, CauseLate),
 	}},
+	{name: "a top-up without an answer", change: topUpRow},
+	{name: "a top-up whose key the server may have forgotten", change: func(op *store.Operation) {
+		topUpRow(op)
+		op.ResendUntil = begun + 5*minute
+	}},
+	{name: "a top-up that looks did not settle", change: func(op *store.Operation) {
+		topUpRow(op)
+		op.NextStep = "person"
+	}, history: []store.Event{
+		moved(1250, StatusPending, StatusReconciling, CauseEnded),
+		{At: begun + 9*minute, From: "reconciling", To: "reconciling", What: string(CauseUnclear), Who: "sweep", Why: "two objects look alike", Evidence: evidenceText},
+	}},
+	{name: "a top-up that looks showed to be absent", change: func(op *store.Operation) {
+		topUpRow(op)
+		op.Status, op.NextStep, op.PossiblySent = "failed_retryable", "person", false
+	}, history: []store.Event{
+		moved(1250, StatusPending, StatusReconciling, CauseEnded),
+		{At: begun + 9*minute, From: "reconciling", To: "failed_retryable", What: string(CauseAbsent), Who: "sweep", Why: "there is nothing that could be its"},
+	}},
+	{name: "a key whose secret is lost", change: func(op *store.Operation) {
+		partnerRow(op, ActionCreateKey, "/partner/v1/groups/grp_1/keys", "key:grp_1:bot")
+		op.NextStep, op.ErrorCode, op.TargetKind, op.TargetID = "person", CodeSecretLost, "key", "key_1"
+	}},
 	{name: "a workflow", change: func(op *store.Operation) {
 		op.Kind, op.Key, op.Method, op.Path, op.Status, op.PossiblySent = "workflow", "", "", "", "reconciling", true
 	}, history: []store.Event{moved(5000, StatusPending, StatusReconciling, CauseStep)}, steps: []store.Operation{
 		{ID: "step-1", Status: "succeeded", Intent: store.Intent{Customer: "cust_42", Action: ActionCreateGroup, Version: "v1"}},
 		{ID: "step-2", Status: "reconciling", Intent: store.Intent{Customer: "cust_42", Action: ActionCreateKey, Version: "v1"}},
 	}},
+}
+
+func partnerRow(op *store.Operation, action, path, group string) {
+	possiblySent(op)
+	op.API, op.Intent.Action, op.Path, op.Group = "partner", action, path, "partner https://api.example "+group
+	op.Status, op.NextStep = "reconciling", "resend"
+}
+
+func topUpRow(op *store.Operation) {
+	partnerRow(op, ActionTopUpCredit, "/partner/v1/groups/grp_1/top-ups", "wallet:grp_1")
 }
 
 const evidenceText = `[{"what":"GET /partner/v1/transactions","at":"2026-06-01T09:08:00Z","from":"2026-06-01T08:58:00Z",` +
@@ -183,7 +216,7 @@ func TestAdviceIsNeverRash(t *testing.T) {
 	met := make([]bool, len(advices))
 	for _, status := range []Status{StatusPending, StatusSucceeded, StatusFailedRetryable, StatusFailedFinal, StatusReconciling, "invented"} {
 		for _, next := range []NextStep{NextNone, NextResend, NextLook, NextPerson, "invented"} {
-			for flags := range 128 {
+			for flags := range 512 {
 				c := circumstances{
 					standing: standing{Status: status, Next: next, PossiblySent: flags&1 > 0, Contradicted: flags&2 > 0},
 					kind:     KindCall, driver: DriverCaller, driven: flags&4 > 0, open: flags&8 > 0, expired: flags&16 > 0,
@@ -193,18 +226,23 @@ func TestAdviceIsNeverRash(t *testing.T) {
 				}
 				// Only what has provably had no effect is replaced.
 				c.replaced = flags&64 > 0 && !c.PossiblySent
+				c.absent = flags&128 > 0 && !c.PossiblySent
+				if flags&256 > 0 {
+					c.subject = subjectWallet
+				}
 				a := advise(c)
-				met[slices.IndexFunc(advices, func(row struct {
-					when func(circumstances) bool
-					Advice
-				}) bool {
-					return row.when(c)
-				})] = true
+				met[slices.IndexFunc(advices, func(row adviceRow) bool { return row.when(c) })] = true
 				if c.PossiblySent && c.Status != StatusSucceeded && c.Status != StatusFailedRetryable && !slices.Contains(a.Unsafe, anotherKey) {
 					t.Errorf("%+v: nothing warns of another key: %+v", c, a)
 				}
 				if c.PossiblySent && c.Status == StatusReconciling && slices.Contains(a.Safe, "drop it") {
 					t.Errorf("%+v may be dropped", c)
+				}
+				repeat := slices.ContainsFunc(a.Safe, func(s string) bool {
+					return strings.HasPrefix(s, "repeat the call with the same intent, or resume it: one credit")
+				})
+				if repeat && (c.expired || !slices.Contains(a.Unsafe, "top up anew because the answer was lost: two credits for one payment")) {
+					t.Errorf("%+v is repeated: %+v", c, a)
 				}
 			}
 		}

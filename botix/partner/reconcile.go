@@ -57,13 +57,7 @@ func (r *Report) String() string {
 	for _, look := range r.Looks {
 		fmt.Fprintf(&b, "  saw      %s\n", look)
 	}
-	fmt.Fprintf(&b, "  meaning  %s\n", r.Advice.Meaning)
-	for _, line := range r.Advice.Safe {
-		fmt.Fprintf(&b, "  safe     %s\n", line)
-	}
-	for _, line := range r.Advice.Unsafe {
-		fmt.Fprintf(&b, "  NOT      %s\n", line)
-	}
+	b.WriteString(r.Advice.String())
 	for _, step := range r.Steps {
 		b.WriteString(step.String())
 	}
