@@ -113,7 +113,7 @@ func TestSealsThatDoNotOpen(t *testing.T) {
 			if retry.OutcomeOf(err) != want {
 				t.Errorf("its outcome is %v, want %v", retry.OutcomeOf(err), want)
 			}
-			if strings.Contains(err.Error(), "4711") {
+			if strings.Contains(strings.ReplaceAll(err.Error(), row, ""), "4711") { // an id may have it by chance
 				t.Errorf("the error shows the body: %v", err)
 			}
 			// Another payload is still a mismatch, of which no field can be named.
