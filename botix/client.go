@@ -98,7 +98,7 @@ func New(apiKey string, opts ...Option) (*Client, error) {
 		notices: board{every: cfg.noticeEvery, log: cfg.log, tell: cfg.onNotice},
 	}
 	c.engine = &call.Engine{
-		API: cmp.Or(cfg.friend.API, "botix"), Credential: credential(apiKey), Ledger: cfg.ledgers[0],
+		API: cmp.Or(cfg.friend.API, "botix"), Credential: credential(apiKey), Ledger: cfg.ledgers[0], Vault: cfg.vault,
 		HTTP: rest.New(rest.Config{
 			Base: base, HTTP: cfg.httpClient, HTTP2: cfg.http2, MaxBytes: cfg.maxBytes,
 			UserAgent: userAgent(cfg.appInfo), Bearer: apiKey, Names: cfg.friend.Names,

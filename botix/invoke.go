@@ -72,6 +72,9 @@ func newPrepared[T any](c *Client, ep *call.Endpoint, req rest.Request, s *seek[
 	p := &prepared[T]{op: call.Operation{Endpoint: ep, Request: req}, seek: s}
 	op, env := &p.op, &p.env
 	op.Read = func(status int, body []byte) call.Reading { return env.read(status, body, ep.EmptyOK) }
+	if ep.Secret {
+		op.Secret, op.Made = env.secret, env.made
+	}
 	if s == nil {
 		return p
 	}
@@ -227,6 +230,22 @@ func (e *envelope[T]) render() []byte {
 		return nil // then a repeat finds that the result was not kept
 	}
 	return body
+}
+
+// secret is what the data shows once.
+func (e *envelope[T]) secret() string {
+	if d, ok := any(e.Data).(interface{ shown() Secret }); ok && e.Data != nil {
+		return d.shown().Reveal()
+	}
+	return ""
+}
+
+// made is what the data says was made.
+func (e *envelope[T]) made() ledger.Target {
+	if d, ok := any(e.Data).(interface{ made() call.Object }); ok && e.Data != nil {
+		return d.made().Target()
+	}
+	return ledger.Target{}
 }
 
 // read takes one answer apart, and forgets any earlier one. It refuses a success

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/botix-pro/sdk-go/internal/call"
 	"github.com/botix-pro/sdk-go/internal/friend"
 	"github.com/botix-pro/sdk-go/ledger"
 	"github.com/botix-pro/sdk-go/retry"
@@ -22,6 +23,7 @@ type Option func(*config)
 type config struct {
 	ledgers []*ledger.Ledger // one for each word on where operations are recorded; nil: nowhere
 	keeping keeping
+	vault   call.Vault // nil: none
 
 	baseURL    string
 	httpClient *http.Client

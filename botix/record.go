@@ -29,14 +29,15 @@ import (
 //	AddTag           Contacts.AddTag
 //	RemoveTag        Contacts.RemoveTag
 //	StartScenario    Scenarios.Run
+//	CreateWebhook    Webhooks.Create
 //	WebhookChange    Webhooks.Update
 //	DeleteWebhook    Webhooks.Delete
 //	TestWebhook      Webhooks.Test
 //	Request          Do
 //
-// Webhooks.Create has none: its answer shows a secret, once, and nobody would be
-// there to receive it. A WebhookChange needs a client that keeps its body, which
-// may hold a token in the URL ([WithKeeping]), or a [ledger.BodySource].
+// A CreateWebhook needs a client with a store for the secret that its answer shows
+// once ([WithSecretStore]); both it and a WebhookChange one that keeps the body,
+// which may hold a token in the URL ([WithKeeping]), or a [ledger.BodySource].
 type Recordable interface{ wish() wish }
 
 // wish is an operation before anything is decided about who sends it.
@@ -147,6 +148,10 @@ func (c *Client) draft(ctx context.Context, method string, p Recordable, i ledge
 	if err != nil {
 		return nil, err
 	}
+	if op.Endpoint.Secret && c.engine.Vault == nil {
+		return nil, &InputError{op.Endpoint.Name, "the operation",
+			"is answered with a secret, once, and nobody would be there to receive it: the client needs WithSecretStore"}
+	}
 	if err := i.Check(); err != nil {
 		return nil, &InputError{op.Endpoint.Name, "intent", err.Error()}
 	}
@@ -195,11 +200,8 @@ func (c *Client) wishedRaw(ctx context.Context, r *Request, cfg *recordConfig) (
 	if cfg.friend.Endpoint != nil {
 		ep = cfg.friend.Endpoint
 	}
-	switch {
-	case !ep.Mutates():
+	if !ep.Mutates() {
 		return nil, &InputError{ep.Name, "the operation", "changes nothing: there is nothing to record"}
-	case ep.Secret:
-		return nil, &InputError{ep.Name, "the operation", "is answered with a secret, once, and nobody would be there to receive it"}
 	}
 	op := &call.Operation{Endpoint: ep, Request: rest.Request{Method: r.Method, Path: path, Query: r.Query.Encode()}}
 	return op, prepare(op, r.Body)
@@ -304,6 +306,8 @@ func (p StartScenario) wish() wish {
 		in.id("contact_id", int64(p.ContactID))
 	}}
 }
+
+func (p CreateWebhook) wish() wish { return wish{endpoint: webhooksCreate, body: p, check: p.check} }
 
 func (p WebhookChange) wish() wish {
 	return wish{endpoint: webhooksUpdate, args: pathArgs(p.ID), body: p.Fields, check: func(in *checker) {

@@ -274,8 +274,8 @@ func TestRecordInADatabaseOfTheProgram(t *testing.T) {
 
 // Every form that can be recorded is sent by a worker as the call itself sends it.
 func TestRecordables(t *testing.T) {
-	kept := botix.WithKeeping(ledger.Keeping{Bodies: ledger.BodyUntilFinal}, "webhooksUpdate")
-	withLedger(t, botixtest.Config{}, []botix.Option{kept}, func(s *sandbox, led *ledger.Ledger) {
+	kept := botix.WithKeeping(ledger.Keeping{Bodies: ledger.BodyUntilFinal}, "webhooksUpdate", "webhooksCreate")
+	withLedger(t, botixtest.Config{}, []botix.Option{kept, botix.WithSecretStore(&strongbox{})}, func(s *sandbox, led *ledger.Ledger) {
 		to := s.contact("Анна")
 		scenario := botix.ScenarioID(s.srv.AddScenario(botixtest.Scenario{Name: "Привет", IsActive: true, Finishes: true}))
 		webhook := func() botix.WebhookID {
@@ -292,6 +292,7 @@ func TestRecordables(t *testing.T) {
 		change := botix.ContactChange{ID: to, Fields: botix.ContactUpdate{City: botix.Set("Казань"), Email: botix.Null[string]()}}
 		update := botix.WebhookUpdate{Status: botix.Set(botix.WebhookPaused)}
 		run := botix.RunScenario{ContactID: to, Variables: map[string]any{"n": 1}}
+		fresh := botix.CreateWebhook{URL: "https://shop.example/fresh", Events: []botix.WebhookEvent{botix.EventMessageSent}}
 		tried := make(map[string]bool)
 		stop := s.work(led, ledger.WorkerConfig{})
 		for n, tt := range []struct {
@@ -308,6 +309,7 @@ func TestRecordables(t *testing.T) {
 			{"contactsAddTag", botix.AddTag{to, "a/b?c"}, func() error { _, err := c.Contacts.AddTag(ctx, to, "a/b?c"); return err }},
 			{"contactsRemoveTag", botix.RemoveTag{to, "a/b?c"}, func() error { _, err := c.Contacts.RemoveTag(ctx, to, "a/b?c"); return err }},
 			{"scenariosRun", botix.StartScenario{scenario, run}, func() error { _, err := c.Scenarios.Run(ctx, scenario, run); return err }},
+			{"webhooksCreate", fresh, func() error { _, err := c.Webhooks.Create(ctx, fresh); return err }},
 			{"webhooksUpdate", botix.WebhookChange{hook, update}, func() error { return c.Webhooks.Update(ctx, hook, update) }},
 			{"webhooksTest", botix.TestWebhook{hook}, func() error { _, err := c.Webhooks.Test(ctx, hook); return err }},
 			{"webhooksDelete", botix.DeleteWebhook{hook}, func() error { return c.Webhooks.Delete(ctx, hook) }},
@@ -321,6 +323,9 @@ func TestRecordables(t *testing.T) {
 				s.Errorf("%s: %v", tt.name, err)
 			}
 			calls := s.srv.Journal().Calls(tt.name)
+			if len(calls) > 2 { // the test's own came first
+				calls = calls[len(calls)-2:]
+			}
 			if len(calls) != 2 {
 				s.Errorf("%s: %d requests, want the worker's and the call's", tt.name, len(calls))
 			} else if a, b := calls[0], calls[1]; a.Method != b.Method || a.Path != b.Path || a.BodyHash != b.BodyHash {
@@ -329,8 +334,8 @@ func TestRecordables(t *testing.T) {
 		}
 		stop()
 		for _, ep := range botix.Mutations() {
-			if tried[ep.Name] == ep.Secret {
-				s.Errorf("%s: tried here %t, shows a secret %t", ep.Name, tried[ep.Name], ep.Secret)
+			if !tried[ep.Name] {
+				s.Errorf("%s cannot be recorded", ep.Name)
 			}
 		}
 	})

@@ -3,6 +3,8 @@ package botix
 import (
 	"context"
 	"time"
+
+	"github.com/botix-pro/sdk-go/internal/call"
 )
 
 // WebhooksService manages the subscriptions to events. It is safe for concurrent
@@ -75,18 +77,27 @@ type CreateWebhook struct {
 	Events []WebhookEvent `json:"events"` // required: at least one
 }
 
+func (req CreateWebhook) check(in *checker) {
+	in.webhookURL("url", req.URL)
+	in.events("events", req.Events)
+}
+
 // CreatedWebhook is a new subscription with the secret that signs its events.
 //
 // Source: OpenAPI 1.1.0, operation webhooksCreate.
 type CreatedWebhook struct {
 	Webhook Webhook `json:"webhook"`
 	// Secret is shown this once: store what Secret.Reveal returns before anything
-	// else. Should the answer come without it, Secret.IsZero is true, and the
-	// subscription is of no use but to be deleted.
+	// else, or have [WithSecretStore] do it. Should the answer come without it,
+	// Secret.IsZero is true, and the subscription is of no use but to be deleted.
 	Secret Secret `json:"secret"`
 }
 
 func (w CreatedWebhook) missing() string { return missingID(w.Webhook.ID) }
+func (w CreatedWebhook) shown() Secret   { return w.Secret }
+func (w CreatedWebhook) made() call.Object {
+	return upstream("webhook", w.Webhook.ID)
+}
 
 // Create makes a subscription and returns the secret to verify its events with.
 //
@@ -97,8 +108,7 @@ func (w CreatedWebhook) missing() string { return missingID(w.Webhook.ID) }
 // Source: OpenAPI 1.1.0, operation webhooksCreate.
 func (s *WebhooksService) Create(ctx context.Context, req CreateWebhook, opts ...CallOption) (*CreatedWebhook, error) {
 	in := check(ctx, webhooksCreate)
-	in.webhookURL("url", req.URL)
-	in.events("events", req.Events)
+	req.check(in)
 	if in.err != nil {
 		return nil, in.err
 	}

@@ -82,6 +82,16 @@ func (d *Drive) Bar(readBack bool, why string) error {
 	return d.moveFor(why, CauseBarred, true, barred, nil)
 }
 
+// SecretLost records that a look found what the operation made, and that nobody has
+// the secret which was shown with it.
+func (d *Drive) SecretLost(target Target) error {
+	barred := func(s standing) (standing, error) { return s.barred(false) }
+	return d.move(CauseBarred, true, barred, func(row *store.Operation) {
+		row.ErrorCode = CodeSecretLost
+		row.TargetKind, row.TargetID, row.TargetOwned = target.Kind, target.ID, target.Made
+	})
+}
+
 // move changes the operation's standing in a commit of its own.
 func (d *Drive) move(cause Cause, release bool, to func(standing) (standing, error), more func(*store.Operation)) error {
 	return d.moveFor("", cause, release, to, more)

@@ -185,7 +185,7 @@ type Ending struct {
 	NotBefore                    time.Time
 
 	Result []byte // of a success, minus declared secrets
-	Target Target
+	Target Target // also of what is there and no success, as without its secret
 	// ServerOffset is the server's clock minus ours; nil when it was not told.
 	ServerOffset *time.Duration
 }
@@ -286,6 +286,9 @@ func (d *Drive) end(ctx context.Context, tx store.Tx, a store.Attempt, e *Ending
 	}
 	row.ErrorCode, row.ErrorMessage = a.ErrorCode, a.ErrorMessage
 	stands.write(&row)
+	if e.Target != (Target{}) {
+		row.TargetKind, row.TargetID, row.TargetOwned = e.Target.Kind, e.Target.ID, e.Target.Made
+	}
 	switch {
 	case stands.Status == StatusSucceeded:
 		succeed(&row, e.Result, e.Target)

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/botix-pro/sdk-go/botix"
+	"github.com/botix-pro/sdk-go/ledger"
 	"github.com/botix-pro/sdk-go/retry"
 )
 
@@ -73,6 +74,7 @@ var advice = map[string]string{
 	string(CodeGroupHasLiveKeys):  "Nothing was done. Revoke the group's keys, then delete it under a new key: the server remembers this answer.",
 	string(CodeGroupNotReady):     "Nothing was done. Wait until the group is active, then call under a new key: the server remembers this answer.",
 	string(CodeKeyNotLive):        "Nothing was done. A revoked key stays revoked: create another.",
+	ledger.CodeSecretLost:         nextAfterLoss,
 }
 
 // ErrOtherTenant matches every *[TenantError].
@@ -94,8 +96,9 @@ func (e *TenantError) Is(target error) bool { return target == ErrOtherTenant }
 // Outcome is [retry.Rejected]: nothing happened.
 func (e *TenantError) Outcome() retry.Outcome { return retry.Rejected }
 
-// ErrSecretLost matches every *[SecretLostError].
-var ErrSecretLost = errors.New("the key was created, and its secret did not come")
+// ErrSecretLost is [botix.ErrSecretLost]. It matches every *[SecretLostError], and
+// the errors of calls of a client with a store of secrets ([botix.WithSecretStore]).
+var ErrSecretLost = botix.ErrSecretLost
 
 // SecretLostError says that a key was created whose secret nobody has: it is shown
 // once, and the answer that arrived, mostly a stored one to a repeat, came without
@@ -107,7 +110,7 @@ type SecretLostError struct {
 }
 
 func (e *SecretLostError) Error() string {
-	return "botix: keysCreate: " + ErrSecretLost.Error() + ": key " + string(e.Key.ID) + " of group " + string(e.Key.GroupID)
+	return "botix: keysCreate: the key was created, and its secret did not come: key " + string(e.Key.ID) + " of group " + string(e.Key.GroupID)
 }
 
 // Is reports whether target is [ErrSecretLost].
@@ -118,9 +121,11 @@ func (e *SecretLostError) Outcome() retry.Outcome { return retry.Succeeded }
 
 // Next says what is safe to do now, and what is not.
 func (e *SecretLostError) Next() string {
-	return "The key is live, and nobody has its secret. Revoke it with Keys.Revoke, then create another under a new key of your own: " +
-		"a repeat under the old one does not bring the secret."
+	return nextAfterLoss
 }
+
+const nextAfterLoss = "The key is live, and nobody has its secret. Revoke it with Keys.Revoke, then create another under a new key of your own: " +
+	"a repeat under the old one does not bring the secret."
 
 // unsentError is why a change was not sent: the read before it failed.
 type unsentError struct {

@@ -54,8 +54,12 @@ func describe[T any](in *input, env *answer.Envelope[T, listMeta]) friend.Call {
 		Made:     func() ledger.Target { return in.target(env.Data) },
 		Foreign:  func() bool { return foreign(env.Data, in.body) },
 	}
-	// Without a ledger nobody knows whose an object is; a look shows no secret.
-	if in.ep.find != nil && !in.ep.Secret && in.c.engine.Ledger != nil {
+	if in.ep.Secret {
+		c.Secret = func() string { return shown(env.Data) }
+	}
+	// Without a ledger nobody knows whose an object is; a look shows no secret, and
+	// only a store can know it.
+	if in.ep.find != nil && in.c.engine.Ledger != nil && (!in.ep.Secret || in.c.engine.Vault != nil) {
 		look(in, env, &c)
 	}
 	return c
@@ -165,6 +169,14 @@ func (in *input) target(data any) ledger.Target {
 	}
 	kind, id := d.target()
 	return ledger.Target{Kind: kind, ID: id, Made: in.ep.creates}
+}
+
+// shown is the secret that an answer shows, "" for none.
+func shown(data any) string {
+	if d, ok := data.(interface{ shown() string }); ok {
+		return d.shown()
+	}
+	return ""
 }
 
 // foreign reports that a stored answer cannot be to this request.

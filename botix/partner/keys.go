@@ -99,13 +99,20 @@ func (req CreateKey) contradicts(data any) bool {
 type CreatedKey struct {
 	Key Key `json:"key"`
 	// Secret is the API key itself, shown this once: store what Secret.Reveal
-	// returns before anything else.
+	// returns before anything else, or have [botix.WithSecretStore] do it.
 	Secret botix.Secret `json:"secret"`
 }
 
 func (k *CreatedKey) missing() string          { return k.Key.missing() }
 func (k *CreatedKey) owner() owner             { return k.Key.owner() }
 func (k *CreatedKey) target() (string, string) { return k.Key.target() }
+
+func (k *CreatedKey) shown() string {
+	if k == nil || !k.usable() {
+		return ""
+	}
+	return k.Secret.Reveal()
+}
 
 // usable reports whether the secret can be the whole key: it is there, begins as the
 // key does, and nothing in it is masked.
@@ -121,14 +128,17 @@ func (k *CreatedKey) usable() bool {
 // Create fails with a *[SecretLostError]: the key is there, and has to be revoked
 // and replaced. A ledger keeps no secret either: a repeat of what it knows to be
 // done fails with [ledger.ErrResultNotKept].
+//
+// A client with a store of secrets ([botix.WithSecretStore]) puts it there before it
+// records the success. An answer without the secret is then a success if the store
+// has it from an attempt that was cut off, and Secret is zero; else the call fails
+// with [ErrSecretLost], and the ledger knows the key.
 func (s *KeysService) Create(ctx context.Context, group GroupID, req CreateKey, opts ...CallOption) (*CreatedKey, error) {
-	in := s.c.input(ctx, "keysCreate")
-	in.group(group)
-	in.required("function", string(req.Function))
-	in.text("name", req.Name)
-	in.text("external_id", req.ExternalID)
-	in.body = req
-	created, err := invoke[CreatedKey](ctx, in, opts)
+	created, err := invoke[CreatedKey](ctx, NewKey{group, req}.wish(ctx, s.c), opts)
+	if created != nil && !created.usable() && s.c.engine.Vault != nil {
+		created.Secret = botix.Secret{}
+		return created, err
+	}
 	if created != nil && !created.usable() {
 		lost := &SecretLostError{created.Key}
 		if err != nil { // nor could it be recorded

@@ -18,12 +18,13 @@ import (
 //	DeleteGroup       Groups.Delete
 //	SpendLimitChange  Groups.SetSpendLimit
 //	TopUpGroup        TopUps.Create
+//	NewKey            Keys.Create
 //	KeyChange         Keys.Update
 //	RevokeKey         Keys.Revoke
 //	CreateProject     Projects.Create
 //
-// Keys.Create has none: its answer shows a secret, once, and nobody would be there
-// to receive it.
+// A NewKey needs a client with a store for the secret that its answer shows once
+// ([botix.WithSecretStore]).
 type Recordable interface {
 	wish(ctx context.Context, c *Client) *input
 }
@@ -148,6 +149,12 @@ type TopUpGroup struct {
 	Reference string
 }
 
+// NewKey says for which group a key is made, and what for.
+type NewKey struct {
+	GroupID GroupID
+	CreateKey
+}
+
 // KeyChange says which key of which group changes, and the fields to change.
 type KeyChange struct {
 	GroupID GroupID
@@ -215,6 +222,16 @@ func (p TopUpGroup) wish(ctx context.Context, c *Client) *input {
 		in.fail("amount", "is below the minimum of "+least.String())
 	}
 	in.body = CreateTopUp{p.Amount, p.Reference}
+	return in
+}
+
+func (p NewKey) wish(ctx context.Context, c *Client) *input {
+	in := c.input(ctx, "keysCreate")
+	in.group(p.GroupID)
+	in.required("function", string(p.Function))
+	in.text("name", p.Name)
+	in.text("external_id", p.ExternalID)
+	in.body = p.CreateKey
 	return in
 }
 

@@ -25,6 +25,9 @@ func (r *run) attempt(ctx context.Context) (plan, error) {
 	if len(r.Attempts) == r.before && !r.affordable() {
 		return plan{}, retry.ErrBudget
 	}
+	if err := r.probe(ctx); err != nil {
+		return plan{}, err
+	}
 	if err := r.begin(ctx); err != nil {
 		return plan{}, err
 	}
@@ -32,6 +35,7 @@ func (r *run) attempt(ctx context.Context) (plan, error) {
 	r.Attempts = append(r.Attempts, retry.Attempt{Number: len(r.Attempts) + 1})
 	v := r.exchange(ctx, limit, unresolved)
 	r.settle(&slot)
+	v = r.keep(ctx, v)
 	r.done = v.Outcome == retry.Succeeded
 
 	p := r.plan(ctx, v)

@@ -37,6 +37,7 @@ type Engine struct {
 	TimeOf rest.Request
 
 	Ledger *ledger.Ledger // nil: nothing is recorded
+	Vault  Vault          // nil: secrets are for callers to keep
 	Hooks  Hooks
 	Log    *slog.Logger
 	// Heard sees every answer's headers, for notices.

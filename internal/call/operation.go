@@ -46,6 +46,10 @@ type Operation struct {
 	// to another that used the key. nil where that cannot be told.
 	Foreign func() bool
 
+	// Secret is what the result shows once, "" where an answer came without it; nil
+	// for operations that show none.
+	Secret func() string
+
 	// Render is the result in the form that Read takes, for what was found and
 	// not answered. Made names the object that a success brought into being; nil
 	// where there is none.

@@ -120,6 +120,9 @@ func (r *run) lookFor(ctx context.Context, p plan) (plan, error) {
 		return p, r.bar(err)
 	}
 	if seen == Found {
+		if err := r.keepFound(ctx); err != nil {
+			return p, err
+		}
 		r.Adopted, r.done = true, true
 		return plan{step: stop}, r.recordFound()
 	}

@@ -204,7 +204,7 @@ func (r *run) record(p plan) error {
 		Attempt:  *r.last(),
 		More:     p.step == resend || p.step == resendLate,
 		Resend:   p.allowed,
-		ReadBack: r.op.Look != nil,
+		ReadBack: r.op.Look != nil && !r.secretLost(), // it is known what happened
 		Look:     p.step == look,
 	}
 	if p.wait > 0 {
@@ -216,8 +216,11 @@ func (r *run) record(p plan) error {
 	if date, err := http.ParseTime(r.Answer.Header.Get("Date")); err == nil {
 		e.ServerOffset = new(date.Sub(r.Answer.Received))
 	}
-	if r.done {
+	switch {
+	case r.done:
 		e.Result, e.Target = r.result(r.Answer.Body), r.target()
+	case r.Reading.Success && r.keeps(): // it is there, and of no use without its secret
+		e.Target = r.target()
 	}
 	return r.drives.End(e)
 }

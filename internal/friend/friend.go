@@ -44,6 +44,7 @@ type Call struct {
 	Read    func(status int, body []byte) call.Reading
 	Made    func() ledger.Target
 	Foreign func() bool
+	Secret  func() string
 	Look    func(context.Context, call.Search) (call.Sighting, error)
 	Proves  bool
 	Render  func() []byte
@@ -54,7 +55,7 @@ type Call struct {
 // Operation is the call with its request.
 func (c *Call) Operation(req rest.Request) call.Operation {
 	return call.Operation{
-		Endpoint: c.Endpoint, Request: req, Read: c.Read, Made: c.Made, Foreign: c.Foreign,
+		Endpoint: c.Endpoint, Request: req, Read: c.Read, Made: c.Made, Foreign: c.Foreign, Secret: c.Secret,
 		Look: c.Look, Proves: c.Proves, Render: c.Render,
 	}
 }
