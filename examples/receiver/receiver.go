@@ -23,21 +23,28 @@ const (
 
 	paymentSucceeded = "payment.succeeded"
 	limitChanged     = "limit.changed"
+	unreadable       = "unreadable" // the shop's own name for what was signed and cannot be read
 )
 
 // payment and limit are the data of the events.
 type payment struct {
-	ID       string    `json:"id"`
-	Customer string    `json:"customer"`
-	Group    string    `json:"group_id"`
-	Amount   string    `json:"amount"`
-	PaidAt   time.Time `json:"paid_at"`
+	ID       string       `json:"id"`
+	Customer string       `json:"customer"`
+	Group    string       `json:"group_id"`
+	Amount   money.Amount `json:"amount"`
+	PaidAt   time.Time    `json:"paid_at"`
+}
+
+func (p payment) complete() bool {
+	return p.ID != "" && p.Customer != "" && p.Group != "" && p.Amount.Sign() > 0
 }
 
 type limit struct {
-	Group string `json:"group_id"`
-	Most  string `json:"most"`
+	Group string       `json:"group_id"`
+	Most  money.Amount `json:"most"`
 }
+
+func (l limit) complete() bool { return l.Group != "" && l.Most.IsSet() }
 
 // shop receives events and works them. Receiving and working could be two
 // processes on one file.
@@ -97,50 +104,56 @@ func (s *shop) trust(secret webhookverify.Secret) error {
 // store makes an event durable; then it is acknowledged. Nothing else is done
 // before the answer.
 func (s *shop) store(ctx context.Context, d *webhookverify.Delivery) error {
-	event, err := eventOf(d)
-	if err != nil {
-		return err
-	}
+	event, problem := eventOf(d)
 	receipt, err := s.inbox.Receive(ctx, event)
-	switch {
-	case errors.Is(err, ledger.ErrEvent): // no try will help
-		return fmt.Errorf("%w: %w", webhookverify.ErrBadEvent, err)
-	case err != nil:
+	if err != nil {
 		return err // 503, and the platform comes again
 	}
 	s.tell("  arrived    %s of %s: %s, event %d", event.Type, event.ObjectID[:min(len(event.ObjectID), 10)], receipt.Kind, receipt.Number)
+	if problem != nil {
+		s.tell("  ALARM      event %d waits for a person: %v", receipt.Number, problem)
+	}
 	if receipt.Kind == ledger.ReceiptConflict {
 		s.tell("  ALARM      event %d came with other bytes", receipt.Number)
 	}
 	return nil
 }
 
-// eventOf takes everything from the signed body, and nothing from headers.
-func eventOf(d *webhookverify.Delivery) (ledger.Event, error) {
-	said, err := d.Event()
+// eventOf is the event to be stored for a delivery, whatever its body says. One
+// that cannot be read was signed all the same, and is lost once the platform stops
+// repeating it; so it is kept, as an event that fails. The problem is why.
+func eventOf(d *webhookverify.Delivery) (event ledger.Event, problem error) {
+	raw := ledger.Event{Provider: provider, Subscription: subscription, ID: d.SignedID(), Payload: d.Body, ReceivedAt: d.Received}
+	if event, problem = read(raw); problem != nil {
+		raw.Type = unreadable
+		return raw, problem
+	}
+	return event, nil
+}
+
+// read fills an event in from its signed body, and takes nothing from headers.
+func read(e ledger.Event) (ledger.Event, error) {
+	said, err := webhookverify.ParseEvent(nil, e.Payload)
 	if err != nil {
-		return ledger.Event{}, err
+		return e, err
 	}
-	e := ledger.Event{
-		Provider: provider, Subscription: subscription, ID: d.SignedID(), Type: string(said.Type),
-		OccurredAt: said.CreatedAt, Payload: d.Body, ReceivedAt: d.Received,
-	}
+	e.Type, e.OccurredAt = string(said.Type), said.CreatedAt
 	switch e.Type {
 	case paymentSucceeded:
-		p, err := read[payment](d.Body)
+		p, err := dataOf[payment](e.Payload)
 		if err != nil {
 			return e, err
 		}
 		p.name(&e)
 	case limitChanged:
-		l, err := read[limit](d.Body)
+		l, err := dataOf[limit](e.Payload)
 		if err != nil {
 			return e, err
 		}
 		e.ObjectKind, e.ObjectID = "group", l.Group
 		e.State = "limit:" + l.Group // set as a whole: only the newest counts
 	}
-	return e, nil
+	return e, e.Check()
 }
 
 // name says what a payment's event is about. A payment succeeds once, so that its
@@ -157,13 +170,14 @@ func (p payment) event() (ledger.Event, error) {
 	return e, err
 }
 
-// read takes the data out of an event's body.
-func read[T any](body []byte) (data T, err error) {
-	envelope := struct{ Data *T }{&data}
-	if err := json.Unmarshal(body, &envelope); err != nil || envelope.Data == nil {
-		return data, fmt.Errorf("%w: its data is of another form", webhookverify.ErrBadEvent)
+// dataOf takes the data out of an event's body. What is wrong with it is not
+// repeated: it may be personal.
+func dataOf[T interface{ complete() bool }](body []byte) (T, error) {
+	var envelope struct{ Data T }
+	if err := json.Unmarshal(body, &envelope); err != nil || !envelope.Data.complete() {
+		return envelope.Data, fmt.Errorf("%w: its data is of another form", webhookverify.ErrBadEvent)
 	}
-	return data, nil
+	return envelope.Data, nil
 }
 
 // handle works one event: it asks for the operation that the event leads to. Done
@@ -173,27 +187,23 @@ func (s *shop) handle(ctx context.Context, h *ledger.Handling) error {
 	var intent ledger.Intent
 	switch h.Type {
 	case paymentSucceeded:
-		p, err := read[payment](h.Payload)
+		p, err := dataOf[payment](h.Payload)
 		if err != nil {
 			return fmt.Errorf("%w: %w", ledger.ErrPoison, err)
 		}
-		amount, err := money.Parse(p.Amount)
-		if err != nil {
-			return fmt.Errorf("%w: %w", ledger.ErrPoison, err)
-		}
-		what = partner.TopUpGroup{GroupID: partner.GroupID(p.Group), Amount: amount, Reference: p.ID}
+		what = partner.TopUpGroup{GroupID: partner.GroupID(p.Group), Amount: p.Amount, Reference: p.ID}
 		intent = h.Intent(p.Customer, ledger.ActionTopUpCredit)
 	case limitChanged:
-		l, err := read[limit](h.Payload)
+		l, err := dataOf[limit](h.Payload)
 		if err != nil {
 			return fmt.Errorf("%w: %w", ledger.ErrPoison, err)
 		}
-		most, err := money.Parse(l.Most)
-		if err != nil {
-			return fmt.Errorf("%w: %w", ledger.ErrPoison, err)
-		}
-		what = partner.SpendLimitChange{GroupID: partner.GroupID(l.Group), Limit: botix.Set(most)}
+		what = partner.SpendLimitChange{GroupID: partner.GroupID(l.Group), Limit: botix.Set(l.Most)}
 		intent = h.Intent(l.Group, ledger.ActionSetLimit)
+	case unreadable:
+		// Its effect is not known, so that working it could double what a backfill
+		// brings. A person has what it says backfilled, and then discards it.
+		return fmt.Errorf("%w: it could not be read", ledger.ErrPoison)
 	default:
 		return nil // of no interest to this shop
 	}
