@@ -45,7 +45,8 @@
 //	ErrBadEvent     verified, and not an event that can be read      400, when the receiver returns it
 //
 // All 401 are one to the sender. Every status but 2xx makes BOTIX come again,
-// after 30 s, 5 min, 30 min, 2 h and 6 h. The log of a handler tells them apart,
+// after 30 s, 5 min, 30 min, 2 h and 6 h, and then never: store what cannot be read
+// as well, rather than refuse it. The log of a handler tells them apart,
 // and names what it can prove about a body that does not match ([Diagnosis]): read
 // by an earlier handler, or JSON that was written anew. It holds no secret, no
 // signature and no body.

@@ -18,7 +18,9 @@ import (
 // limits, verifies it, and gives it to receive. When receive returns nil the
 // answer is 204, and the sender takes the event as delivered: store it before,
 // and work on it after. When receive fails the answer is 503, or 400 for an
-// [ErrBadEvent], and the sender comes again.
+// [ErrBadEvent]. The sender comes again with the same bytes, some times and then
+// never: an event that is refused because it cannot be read is lost, so store that
+// one, too.
 //
 // Receive is called by many goroutines at once. Its context ends when the sender
 // hangs up. What is refused before, and with which status, is in the package's
