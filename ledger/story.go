@@ -19,8 +19,11 @@ type Story struct {
 	Operation *Operation
 	Events    []StoryEvent // the oldest first
 	Steps     []*Operation // of a workflow: the newest version of each
-	Advice    Advice
-	At        time.Time // when it was told
+	// Closing is when its window closes, and whether it can be sent before that; nil
+	// where that does not matter, now or any more.
+	Closing *Closing
+	Advice  Advice
+	At      time.Time // when it was told
 }
 
 // StoryEvent is one thing that happened to an operation.
@@ -60,12 +63,18 @@ func (l *Ledger) Story(ctx context.Context, id string) (*Story, error) {
 		} else if !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
+		now := l.store.Now()
+		if closes(row, now) {
+			if f.closing, err = l.closing(ctx, tx, row, now, time.Second); err != nil {
+				return err
+			}
+		}
 		op, err := whole(ctx, tx, row)
 		if err != nil {
 			return err
 		}
 		f.state = op.State
-		if s, err = f.tell(l.store.Now()); err == nil {
+		if s, err = f.tell(now); err == nil {
 			s.Operation = op
 		}
 		return err
@@ -81,11 +90,12 @@ type facts struct {
 	steps     []store.Operation
 	successor string // id of the operation that took its place
 	state     State  // of a workflow
+	closing   *Closing
 }
 
 func (f *facts) tell(now int64) (*Story, error) {
 	row, attempts := f.row, f.attempts
-	s := &Story{Operation: operation(row), At: moment(now)}
+	s := &Story{Operation: operation(row), Closing: f.closing, At: moment(now)}
 	recorded := "recorded, to be sent by its " + row.Driver
 	if row.Supersedes != "" {
 		recorded += ", in place of " + row.Supersedes
@@ -196,6 +206,9 @@ func (s *Story) text(customer string) string {
 		b.WriteString(", " + more)
 	}
 	b.WriteByte('\n')
+	if s.Closing != nil {
+		fmt.Fprintf(&b, "  window   %s\n", s.Closing.when())
+	}
 	b.WriteString(s.Advice.String())
 	return b.String()
 }

@@ -23,6 +23,7 @@ type incident struct {
 	steps    []store.Operation
 
 	successor string
+	ahead     int
 }
 
 var begun = time.Date(2026, 6, 1, 9, 0, 0, 0, time.UTC).UnixMilli()
@@ -63,6 +64,11 @@ var incidents = []incident{
 		possiblySent(op)
 		op.Status, op.NextStep = "reconciling", "resend"
 	}, attempts: []store.Attempt{attemptRow(1, "unknown", nil)},
+		history: []store.Event{moved(1250, StatusPending, StatusReconciling, CauseEnded)}},
+	{name: "no answer, and the window closes before its turn comes", change: func(op *store.Operation) {
+		possiblySent(op)
+		op.Status, op.NextStep, op.Driver, op.ResendUntil = "reconciling", "resend", "worker", begun+40*minute
+	}, attempts: []store.Attempt{attemptRow(1, "unknown", nil)}, ahead: 3600,
 		history: []store.Event{moved(1250, StatusPending, StatusReconciling, CauseEnded)}},
 	{name: "a server error, to be looked up", change: func(op *store.Operation) {
 		possiblySent(op)
@@ -182,6 +188,9 @@ func (i incident) story() *Story {
 	}
 	i.change(row)
 	f := facts{row: row, attempts: i.attempts, history: i.history, steps: i.steps, successor: i.successor}
+	if now := begun + 10*minute; closes(row, now) {
+		f.closing = foretell(row, now, now, i.ahead, time.Second)
+	}
 	s, err := f.tell(begun + 10*minute)
 	if err != nil {
 		panic(err) // the evidence of an incident is no JSON

@@ -22,6 +22,12 @@ type WorkerConfig struct {
 	// has ended. Default 30 s. What is not done by then is given back to be taken
 	// up again.
 	Grace time.Duration
+	// Closing is told of operations whose windows close soon, of each once in a run of
+	// the worker, which looks for them every minute. It is called on the worker's own
+	// goroutine, so it must return soon. Default: they are logged.
+	Closing func(ctx context.Context, c Closing)
+	// Ahead is how far the worker looks ahead for that.
+	Ahead Forecast
 	// Log tells of operations that are to be tried again, and of a ledger that
 	// cannot be read or written. Default: nothing is logged.
 	Log *slog.Logger
@@ -37,7 +43,15 @@ func (c WorkerConfig) withDefaults() (WorkerConfig, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return c, nil
+	if log := c.Log; c.Closing == nil {
+		c.Closing = func(ctx context.Context, c Closing) {
+			log.WarnContext(ctx, "worker: the key of an operation is soon forgotten", "operation", c.Operation.ID,
+				"until", c.Operation.ResendUntil, "next", c.Operation.Next, "late", c.Late)
+		}
+	}
+	var err error
+	c.Ahead, err = c.Ahead.withDefaults()
+	return c, err
 }
 
 // Worker drives recorded operations until they end.
@@ -86,10 +100,15 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer s.drain(stop)
 	poll := time.NewTimer(0)
 	defer poll.Stop()
+	ahead := time.NewTicker(foresight)
+	defer ahead.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-ahead.C:
+			s.foresee(ctx)
+			continue
 		case <-poll.C:
 		case <-bell:
 		case j := <-s.ended:
@@ -128,6 +147,8 @@ type shift struct {
 	at      map[Place]*condition
 	turn    int  // which place is served first
 	inDoubt bool // the ledger was, at the last look
+
+	told map[string]time.Time // which windows close, by operation
 }
 
 // condition is how things are at a place.

@@ -304,7 +304,7 @@ func TestQueryPlans(t *testing.T) {
 		"insertOperation": insertOperation, "updateOperation": updateOperation, "renewLease": renewLease, "operationExists": operationExists,
 		"attemptsOf": attemptsOf, "insertAttempt": insertAttempt, "finishAttempt": finishAttempt, "resolveAttempts": resolveAttempts,
 		"historyOf": historyOf, "appendHistory": appendHistory, "appendEvidence": appendEvidence, "blankEvidence": blankEvidence,
-		"seqSuccessor": seqSuccessor, "releaseGroup": releaseGroup,
+		"seqSuccessor": seqSuccessor, "ahead": ahead, "closingUnclear": closingUnclear, "releaseGroup": releaseGroup,
 
 		"insertReceived": insertReceived, "receivedBySeq": receivedBySeq, "receivedByDelivery": receivedByDelivery,
 		"receivedByEffect": receivedByEffect, "listReceived": listReceived, "listReceivedNewest": listReceivedNewest, "deliveredAgain": deliveredAgain,
@@ -331,7 +331,8 @@ func TestQueryPlans(t *testing.T) {
 			if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
 				t.Fatal(err)
 			}
-			if strings.Contains(step, "SCAN") && step != "SCAN CONSTANT ROW" || strings.Contains(step, "TEMP B-TREE") {
+			bounded := step == "SCAN CONSTANT ROW" || step == "SCAN (subquery-1)" // the one of ahead has a limit
+			if strings.Contains(step, "SCAN") && !bounded || strings.Contains(step, "TEMP B-TREE") {
 				t.Errorf("%s: %s", name, step)
 			}
 		}

@@ -1,8 +1,10 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/botix-pro/sdk-go/ledger/internal/store"
 )
@@ -23,6 +25,33 @@ const due = `SELECT` + operationColumns + `
         WHERE older.lane = this.lane AND older.status NOT IN ('succeeded', 'failed_final') AND older.seq < this.seq
           AND (older.locked_until_ms > ?5 OR older.driver = 'worker' AND older.next_step <> 'person')))
  ORDER BY not_before_ms, seq LIMIT ?8`
+
+// ahead counts entries of the index alone.
+const ahead = `
+SELECT COUNT(*) FROM (
+    SELECT 1 FROM ledger_operations INDEXED BY ledger_operations_work
+     WHERE (next_step = 'look' OR driver = 'worker' AND (status = 'pending' OR next_step = 'resend'))
+       AND namespace = ?1 AND api = ?2 AND origin = ?3 AND credential = ?4
+       AND (not_before_ms, seq) < (?5, ?6)
+     LIMIT ?7)`
+
+// Of what waits for an answer, the reconciling part is found by its window. The rest
+// is pending, and is what crashes cut off: it is passed over with all that is open,
+// rather than kept in an index that each call would have to write.
+const (
+	closingUnclear = `SELECT` + operationColumns + `
+  FROM ledger_operations INDEXED BY ledger_operations_closing
+ WHERE status = 'reconciling' AND resend_until_ms > 0
+   AND namespace = ?1 AND resend_until_ms > ?2 AND resend_until_ms <= ?3 AND locked_until_ms <= ?2 AND kind = 'call'
+ ORDER BY resend_until_ms, seq LIMIT ?4`
+
+	closingCutOff = `SELECT` + operationColumns + `
+  FROM ledger_operations INDEXED BY ledger_operations_due
+ WHERE status NOT IN ('succeeded', 'failed_final')
+   AND status = 'pending' AND possibly_sent = 1 AND kind = 'call'
+   AND namespace = ?1 AND resend_until_ms > ?2 AND resend_until_ms <= ?3 AND locked_until_ms <= ?2
+ ORDER BY resend_until_ms, seq LIMIT ?4`
+)
 
 // Of calls without an intent the version is their id; of those issued again in
 // their place it only begins with that.
@@ -49,6 +78,32 @@ SELECT until_ms FROM ledger_parked WHERE namespace = ?1 AND api = ?2 AND origin 
 
 func (t *tx) Due(ctx context.Context, p store.Place, now int64, after store.Operation, limit int) ([]store.Operation, error) {
 	return t.operations(ctx, due, p.Namespace, p.API, p.Origin, p.Credential, now, after.NotBefore, after.Seq, int64(limit))
+}
+
+func (t *tx) Ahead(ctx context.Context, p store.Place, of store.Operation, limit int) (n int, err error) {
+	args := []any{p.Namespace, p.API, p.Origin, p.Credential, of.NotBefore, of.Seq, int64(limit)}
+	err = t.one(ctx, ahead, args, func(v []any) error {
+		r := reader{row: v}
+		r.int(&n)
+		return r.err
+	})
+	return n, err
+}
+
+func (t *tx) Closing(ctx context.Context, namespace string, now, until int64, limit int) ([]store.Operation, error) {
+	unclear, err := t.operations(ctx, closingUnclear, namespace, now, until, int64(limit))
+	if err != nil {
+		return nil, err
+	}
+	cutOff, err := t.operations(ctx, closingCutOff, namespace, now, until, int64(limit))
+	if err != nil {
+		return nil, err
+	}
+	all := append(unclear, cutOff...)
+	slices.SortFunc(all, func(a, b store.Operation) int {
+		return cmp.Or(cmp.Compare(a.ResendUntil, b.ResendUntil), cmp.Compare(a.Seq, b.Seq))
+	})
+	return all[:min(limit, len(all))], nil
 }
 
 func (t *tx) Interrupted(ctx context.Context, namespace string, now int64, after store.Operation, limit int) ([]store.Operation, error) {

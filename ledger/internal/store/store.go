@@ -131,6 +131,12 @@ type Tx interface {
 	// come first, then those begun first, after the place of the one that is given;
 	// limit at most.
 	Due(ctx context.Context, p Place, now int64, after Operation, limit int) ([]Operation, error)
+	// Ahead counts what workers of a place take up before an operation, limit at most.
+	Ahead(ctx context.Context, p Place, of Operation, limit int) (int, error)
+	// Closing returns the operations that may have had an effect, are not final, and
+	// whose ResendUntil is after now and not after until. Those under a live lease are
+	// left out. They come by ResendUntil and the order begun; limit at most.
+	Closing(ctx context.Context, namespace string, now, until int64, limit int) ([]Operation, error)
 	// Interrupted returns calls that named no intent, and whose caller has gone
 	// without an end: pending, and under no live lease. They come by NotBefore and
 	// the order begun, after the place of the one that is given; limit at most.

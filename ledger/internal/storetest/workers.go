@@ -9,6 +9,8 @@ import (
 var workerCases = []testCase{
 	{"what is due comes by time, and nothing else comes", dueOperations},
 	{"of a lane only the first is due that a worker can bring further", dueInLanes},
+	{"what comes before an operation is counted", counting},
+	{"what closes soon comes by its window, and nothing else comes", closingWindows},
 	{"calls that were interrupted are listed, and no others", interruptedCalls},
 	{"an expiry is kept beside its operation", expiries},
 	{"a place is parked, and never for less than before", parking},
@@ -97,6 +99,60 @@ func dueInLanes(t *testing.T, s store.Store) {
 	finds(t, s, "Due", []*store.Operation{first, behindPerson, behindCaller, behindDone}, func(tx store.Tx) ([]store.Operation, error) {
 		return tx.Due(t.Context(), placeOf(first), now, store.Operation{}, 100)
 	})
+}
+
+func counting(t *testing.T, s store.Store) {
+	var all []*store.Operation
+	for range 5 {
+		all = append(all, of(t, s, func(op *store.Operation) { op.NotBefore = start + 10 }))
+	}
+	of(t, s, func(op *store.Operation) { op.NotBefore = start + 20 })
+	of(t, s, func(op *store.Operation) { op.Driver = "caller" })
+	of(t, s, func(op *store.Operation) { op.Credential = "another" })
+	early := of(t, s, func(op *store.Operation) { op.NotBefore, op.Status, op.NextStep = start, "reconciling", "look" })
+	for _, c := range []struct {
+		of          *store.Operation
+		limit, want int
+	}{{early, 100, 0}, {all[0], 100, 1}, {all[4], 100, 5}, {all[4], 3, 3}} {
+		read(t, s, func(tx store.Tx) error {
+			got, err := tx.Ahead(t.Context(), placeOf(early), *get(t, s, c.of.ID), c.limit)
+			if got != c.want {
+				t.Errorf("Ahead, %d at most: %d, want %d", c.limit, got, c.want)
+			}
+			return err
+		})
+	}
+}
+
+func closingWindows(t *testing.T, s store.Store) {
+	now, until := start+1000, start+5000
+	unclear := func(window int64, change func(op *store.Operation)) *store.Operation {
+		return of(t, s, func(op *store.Operation) {
+			op.Status, op.NextStep, op.PossiblySent, op.ResendUntil = "reconciling", "resend", true, window
+			change(op)
+		})
+	}
+	as := func(*store.Operation) {}
+	last := unclear(until, as)
+	second := unclear(start+2000, func(op *store.Operation) { op.NextStep, op.Driver = "person", "caller" })
+	cutOff := unclear(start+3000, func(op *store.Operation) {
+		op.Status, op.NextStep, op.Lease = "pending", "", store.Lease{Owner: "gone", Token: 1, Until: now}
+	})
+	first := unclear(now+1, as)
+	unclear(now, as)
+	unclear(until+1, as)
+	unclear(0, as)
+	unclear(start+2000, func(op *store.Operation) { op.Status, op.NextStep, op.PossiblySent = "pending", "", false })
+	unclear(start+2000, func(op *store.Operation) { op.Status, op.NextStep, op.PossiblySent = "succeeded", "", false })
+	unclear(start+2000, func(op *store.Operation) { op.Lease = store.Lease{Owner: "alive", Token: 1, Until: now + 1} })
+	unclear(start+2000, func(op *store.Operation) { op.Intent.Namespace = "shop-other" })
+	query := func(limit int) func(store.Tx) ([]store.Operation, error) {
+		return func(tx store.Tx) ([]store.Operation, error) {
+			return tx.Closing(t.Context(), first.Intent.Namespace, now, until, limit)
+		}
+	}
+	finds(t, s, "Closing", []*store.Operation{first, second, cutOff, last}, query(100))
+	finds(t, s, "Closing, three at most", []*store.Operation{first, second, cutOff}, query(3))
 }
 
 func interruptedCalls(t *testing.T, s store.Store) {

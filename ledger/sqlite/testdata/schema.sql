@@ -463,3 +463,6 @@ SELECT o.id            AS operation_id,
        strftime('%Y-%m-%dT%H:%M:%fZ', nullif(o.locked_until_ms, 0) / 1000.0, 'unixepoch')  AS locked_until
   FROM ledger_operations AS o LEFT JOIN ledger_workflows AS w ON w.operation_id = o.id;
 
+CREATE INDEX ledger_operations_closing ON ledger_operations (namespace, resend_until_ms)
+    WHERE status = 'reconciling' AND resend_until_ms > 0;
+
