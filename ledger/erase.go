@@ -19,6 +19,10 @@ type Erasure struct {
 	Erased int
 	// Open are those that have not ended: see [Ledger.Erase].
 	Open []Unended
+	// Archives have details of the operations, from before ([Ledger.Archive]): texts
+	// of errors, and reasons that people gave. One that is being made may have. Erase
+	// does not reach into their files.
+	Archives []*Archive
 }
 
 // Unended is an operation that keeps what is needed to end it.
@@ -124,12 +128,24 @@ type eraser struct {
 // erase blanks some operations in one commit and adds them to the report.
 func (e *eraser) erase(ctx context.Context, ids []string, report *Erasure) error {
 	var part Erasure
+	var held []store.Archive
 	err := e.ledger.store.Write(ctx, func(tx store.Tx) error {
-		part = Erasure{}
+		part, held = Erasure{}, nil
 		for _, id := range ids {
 			if err := e.one(ctx, tx, id, &part); err != nil {
 				return fmt.Errorf("operation %s: %w", id, err)
 			}
+			of, err := tx.ArchivesOf(ctx, id)
+			if err != nil {
+				return err
+			}
+			held = append(held, of...)
+		}
+		open, err := tx.OpenArchive(ctx, e.ledger.namespace) // it may have read them before
+		if err == nil {
+			held = append(held, *open)
+		} else if !errors.Is(err, store.ErrNotFound) {
+			return err
 		}
 		return nil
 	})
@@ -138,6 +154,7 @@ func (e *eraser) erase(ctx context.Context, ids []string, report *Erasure) error
 	}
 	report.Erased += part.Erased
 	report.Open = append(report.Open, part.Open...)
+	report.Archives = archivesOf(report.Archives, held)
 	return nil
 }
 

@@ -22,8 +22,9 @@ type Ledger struct {
 	lease     time.Duration
 	busy      InProgress
 	keeping   Keeping
-	seals     *seals     // nil: nothing can be sealed or opened
-	source    BodySource // nil: bodies that are not kept are their callers'
+	details   time.Duration // how long they stay
+	seals     *seals        // nil: nothing can be sealed or opened
+	source    BodySource    // nil: bodies that are not kept are their callers'
 
 	witnesses []Witness
 	site      store.Site
@@ -86,7 +87,7 @@ const defaultLease = 15 * time.Second
 // as ledger/sqlite, which calls it. It closes s when it fails.
 func New(s store.Store, opts ...Option) (*Ledger, error) {
 	l := &Ledger{
-		site: s.Site(), lease: defaultLease, keeping: Keeping{BodyUntilFinal, ResultFull},
+		site: s.Site(), lease: defaultLease, keeping: Keeping{BodyUntilFinal, ResultFull}, details: defaultDetails,
 		flights: make(map[store.Intent]*flight),
 	}
 	l.marker.ledger, l.marker.store = l, s

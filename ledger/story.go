@@ -56,7 +56,11 @@ func (l *Ledger) Story(ctx context.Context, id string) (*Story, error) {
 		if err != nil {
 			return err
 		}
-		f := facts{row: row, attempts: attempts, history: history, steps: steps}
+		archives, err := tx.ArchivesOf(ctx, id)
+		if err != nil {
+			return err
+		}
+		f := facts{row: row, attempts: attempts, history: history, steps: steps, archives: archives}
 		next, err := tx.Successor(ctx, id)
 		if err == nil {
 			f.successor = next.ID
@@ -88,6 +92,7 @@ type facts struct {
 	attempts  []store.Attempt
 	history   []store.Event
 	steps     []store.Operation
+	archives  []store.Archive
 	successor string // id of the operation that took its place
 	state     State  // of a workflow
 	closing   *Closing
@@ -121,6 +126,11 @@ func (f *facts) tell(now int64) (*Story, error) {
 			return nil, err
 		}
 		s.Events = append(s.Events, StoryEvent{moment(e.At), what, e.Who, e.Why, looks})
+	}
+	for i := range f.archives {
+		a := &f.archives[i]
+		what := fmt.Sprintf("what was known until then is in archive %d: %s, SHA-256 %s", a.Seq, a.File, a.SHA256)
+		s.Events = append(s.Events, StoryEvent{At: moment(a.BegunAt), What: what, Who: a.Who, Why: a.Why})
 	}
 	slices.SortStableFunc(s.Events, func(a, b StoryEvent) int { return a.At.Compare(b.At) })
 	for i := range f.steps {
@@ -178,11 +188,16 @@ func (s *Story) text(customer string) string {
 	var b strings.Builder
 	op := s.Operation
 	fmt.Fprintf(&b, "%s %s\n", op.Kind, op.ID)
-	if op.Intent != (Intent{}) {
-		fmt.Fprintf(&b, "  intent   %s for %s, %s\n", op.Intent.Action, customer, op.Intent.Version)
+	switch i := op.Intent; {
+	case i.Version != "":
+		fmt.Fprintf(&b, "  intent   %s for %s, %s\n", i.Action, customer, i.Version)
+	case i.Action != "": // of an archive
+		fmt.Fprintf(&b, "  action   %s\n", i.Action)
 	}
 	if op.Method != "" {
 		fmt.Fprintf(&b, "  request  %s %s%s\n", op.Method, op.Origin, op.Path)
+	}
+	if op.Key != "" {
 		fmt.Fprintf(&b, "  key      %s\n", s.key(customer))
 	}
 	for _, e := range s.Events {

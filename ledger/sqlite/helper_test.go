@@ -26,6 +26,7 @@ var helpers = map[string]func(args []string) error{
 	"attempt": helpAttempt,
 	"write":   helpWrite,
 	"share":   helpShare,
+	"archive": helpArchive,
 }
 
 func TestMain(m *testing.M) {

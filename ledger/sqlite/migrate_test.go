@@ -316,9 +316,10 @@ func TestQueryPlans(t *testing.T) {
 		"lastBeat": lastBeat, "setBeat": setBeat, "insertGap": insertGap, "openGaps": openGaps, "closeGap": closeGap,
 		"setExpiry": setExpiry, "expiryOf": expiryOf, "park": park, "parkedUntil": parkedUntil,
 		"readMark": readMark, "setMark": setMark, "instances": instances, "noteInstance": noteInstance, "dropInstance": dropInstance, "decide": decide,
-
 		"workflowOf": workflowOf, "insertWorkflow": insertWorkflow, "updateWorkflow": updateWorkflow,
 		"insertNotice": insertNotice, "dueNotices": dueNotices, "updateNotice": updateNotice,
+		"insertArchive": insertArchive, "updateArchive": updateArchive, "openArchive": openArchive, "archives": archives, "archivesOf": archivesOf,
+		"movable": movable, "noteArchived": noteArchived, "dropAttempts": dropAttempts, "dropHistory": dropHistory,
 	} {
 		rows, err := d.Handle().QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+q, make([]any, strings.Count(q, "?"))...)
 		if err != nil {

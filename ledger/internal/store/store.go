@@ -196,6 +196,7 @@ type Tx interface {
 	InboxTx
 	MarkTx
 	WorkflowTx
+	ArchiveTx
 	// SetExpiry makes an operation wanted until a moment only, and Expiry returns
 	// that; 0 for none.
 	SetExpiry(ctx context.Context, operationID string, at int64) error

@@ -28,6 +28,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"within", withinCases},
 		{"erasing", erasingCases},
 		{"marks", markCases},
+		{"archives", archiveCases},
 		{"inbox", inboxCases},
 		{"workflows", workflowCases},
 	} {

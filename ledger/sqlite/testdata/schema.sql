@@ -378,25 +378,27 @@ CREATE TABLE ledger_archives (
     seq             INTEGER PRIMARY KEY AUTOINCREMENT,
     namespace       TEXT    NOT NULL CHECK (namespace <> ''),
     file            TEXT    NOT NULL CHECK (file <> ''),
-    before_ms       INTEGER NOT NULL CHECK (before_ms > 0),                   -- what had ended by then
+    before_ms       INTEGER NOT NULL CHECK (before_ms > 0),              -- what had ended by then
     who             TEXT    NOT NULL CHECK (who <> ''),
     why             TEXT    NOT NULL CHECK (why <> ''),
     begun_at_ms     INTEGER NOT NULL CHECK (begun_at_ms > 0),
-    sha256          TEXT    NOT NULL DEFAULT '',                              -- of the file; '' until it is whole
+    sha256          TEXT    NOT NULL DEFAULT '',                         -- of the file; '' until it is whole
     operations      INTEGER NOT NULL DEFAULT 0 CHECK (operations >= 0),
     attempts        INTEGER NOT NULL DEFAULT 0 CHECK (attempts >= 0),
     events          INTEGER NOT NULL DEFAULT 0 CHECK (events >= 0),
-    moved_at_ms     INTEGER NOT NULL DEFAULT 0 CHECK (moved_at_ms >= 0),      -- 0 until all its rows are gone
-    lease_owner     TEXT    NOT NULL DEFAULT '',
-    locked_until_ms INTEGER NOT NULL DEFAULT 0 CHECK (locked_until_ms >= 0),
-    CHECK (moved_at_ms = 0 OR sha256 <> '')
+    moved_at_ms     INTEGER NOT NULL DEFAULT 0 CHECK (moved_at_ms >= 0), -- 0 until all its rows are gone
+    lease_owner     TEXT    NOT NULL,
+    lease_token     INTEGER NOT NULL CHECK (lease_token >= 0),
+    locked_until_ms INTEGER NOT NULL CHECK (locked_until_ms >= 0),
+    CHECK (moved_at_ms = 0 OR sha256 <> ''),
+    CHECK (lease_owner <> '' OR locked_until_ms = 0)
 ) STRICT;
 
 CREATE UNIQUE INDEX ledger_archives_open ON ledger_archives (namespace) WHERE moved_at_ms = 0;
 
 CREATE TABLE ledger_archived (
     operation_id TEXT    NOT NULL REFERENCES ledger_operations (id),
-    archive      INTEGER NOT NULL REFERENCES ledger_archives (seq),
+    archive      INTEGER NOT NULL CHECK (archive > 0),
     PRIMARY KEY (operation_id, archive)
 ) STRICT, WITHOUT ROWID;
 
