@@ -52,10 +52,10 @@ func (b *batch) commit() {
 	}
 	w.commits.Add(1)
 	w.units.Add(int64(len(b.units)))
-	b.answerEach()
-	if w.wal == nil {
+	if w.wal == nil { // once: before a caller could take it away
 		w.learnWAL()
 	}
+	b.answerEach()
 }
 
 // learnWAL remembers which file the WAL is, now that there is one.
