@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 	"time"
@@ -50,6 +51,16 @@ type Event struct {
 	// superseded when one of its state that occurred later has been handled. "":
 	// each event counts. What adds to a state, as a tag does, must not have one.
 	State string
+}
+
+// LogValue names the event without its payload and headers.
+func (e Event) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("provider", e.Provider), slog.String("type", e.Type), slog.Int("bytes", len(e.Payload)))
+}
+
+// Format writes the event as LogValue tells it, whatever the verb.
+func (e Event) Format(f fmt.State, _ rune) {
+	_, _ = fmt.Fprintf(f, "%s from %s, %d bytes", e.Type, e.Provider, len(e.Payload))
 }
 
 // TypeTest is the type of an event that a person asked for to try a webhook. Each

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"time"
 
@@ -124,7 +123,7 @@ func (l *Ledger) Inbox(opts ...InboxOption) (*Inbox, error) {
 		}
 	}
 	least := overhang
-	for pauses := range maps.Values(b.retries) {
+	for _, pauses := range b.retries {
 		least = max(least, overhang+lasting(pauses))
 	}
 	if b.memory == 0 {
@@ -191,6 +190,11 @@ type InboxEvent struct {
 func (e InboxEvent) LogValue() slog.Value {
 	return slog.GroupValue(slog.Int64("number", int64(e.Number)), slog.String("provider", e.Provider),
 		slog.String("type", e.Type), slog.String("status", string(e.Status)), slog.Int("tries", e.Tries))
+}
+
+// Format writes the event as LogValue tells it, whatever the verb.
+func (e InboxEvent) Format(f fmt.State, _ rune) {
+	_, _ = fmt.Fprintf(f, "event %d (%s from %s): %s after %d tries", e.Number, e.Type, e.Provider, e.Status, e.Tries)
 }
 
 func inboxEvent(r *store.Received) (InboxEvent, error) {
@@ -290,6 +294,16 @@ type EventConflict struct {
 	PayloadHash string
 	ReceivedAt  time.Time
 	Deliveries  int
+}
+
+// LogValue names the conflict without its payload.
+func (c EventConflict) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("payload_hash", c.PayloadHash), slog.Int("deliveries", c.Deliveries))
+}
+
+// Format writes the conflict as LogValue tells it, whatever the verb.
+func (c EventConflict) Format(f fmt.State, _ rune) {
+	_, _ = fmt.Fprintf(f, "conflict %s: %d deliveries", c.PayloadHash, c.Deliveries)
 }
 
 // Event returns an event of the inbox with its payload, or [ErrNotFound]. With

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -12,8 +13,8 @@ import (
 // Replay asks for events to be worked again.
 type Replay struct {
 	// Events selects them; its Number one, its Status EventFailed all that failed.
-	// Its Limit and After are not used. Without a status, events that failed, were
-	// handled or were superseded are taken.
+	// After, Before and Limit, which make a page of a list, are refused. Without a
+	// status, events that failed, were handled or were superseded are taken.
 	Events EventFilter
 	// Decision is required, but for a DryRun.
 	Decision
@@ -113,7 +114,10 @@ func (b *Inbox) decide(ctx context.Context, tx store.Tx, row store.Received, wha
 // each goes through the events of a filter, some in each transaction. What do
 // says is why an event was skipped; before is how many were not.
 func (b *Inbox) each(ctx context.Context, f EventFilter, readOnly bool, do func(tx store.Tx, row store.Received, before int) (string, error), done *Replayed) error {
-	f.Limit, f.After = batchSize, 0
+	if f.After != 0 || f.Before != 0 || f.Limit != 0 {
+		return errors.New("inbox: After, Before and Limit are for lists: what is decided holds for every event of a filter")
+	}
+	f.Limit = batchSize
 	run := b.ledger.store.Write
 	if readOnly {
 		run = b.ledger.store.Read

@@ -127,6 +127,16 @@ func TestReplaySkips(t *testing.T) {
 		if done, err := b.Discard(t.Context(), ledger.EventFilter{}, ledger.Decision{}); !errors.Is(err, ledger.ErrDecision) || len(done.Events) > 0 {
 			t.Errorf("discarded by nobody: %+v, %v", done, err)
 		}
+		for _, page := range []ledger.EventFilter{{After: 1}, {Before: 2}, {Limit: 1}} {
+			discarded, err := b.Discard(t.Context(), page, ann)
+			if err == nil || len(discarded.Events) > 0 {
+				t.Errorf("discarded a page, %d events: %v", len(discarded.Events), err)
+			}
+			replayed, err := b.Replay(t.Context(), ledger.Replay{Events: page, Decision: ann})
+			if err == nil || len(replayed.Events) > 0 {
+				t.Errorf("replayed a page, %d events: %v", len(replayed.Events), err)
+			}
+		}
 		done, err := b.Discard(t.Context(), ledger.EventFilter{}, ann)
 		if err != nil || !slices.Equal(done.Events, []ledger.EventNumber{failed.Number}) || len(done.Skipped) != 2 {
 			t.Errorf("Discard = %+v, %v", done, err)
