@@ -149,6 +149,21 @@ func TestRedactedIsAlikeWhereItWasAlike(t *testing.T) {
 	}
 }
 
+// A field is called harmless for what it holds as a rule.
+func TestRedactedIsWhatCanOnlyBePersonal(t *testing.T) {
+	t.Parallel()
+	const text = `{"source":"anna@shop.ru","channel":"+7 900 123-45-67","status":"new","created_at":"2026-05-28","amount":"1000000.00"}`
+	for keep, want := range map[string]string{
+		"tags":   `{"source":"person1@example.com","channel":"+70000000001","status":"new","created_at":"2026-05-28","amount":"1000000.00"}`,
+		"Source": `{"source":"anna@shop.ru","channel":"+70000000001","status":"new","created_at":"2026-05-28","amount":"1000000.00"}`,
+	} {
+		got, _, err := redact([]byte(text), []string{keep})
+		if err != nil || string(got) != want {
+			t.Errorf("redact, keeping %s:\n got %s, %v\nwant %s", keep, got, err, want)
+		}
+	}
+}
+
 // Whatever comes in: what goes out is JSON of the same form, and redacting it once
 // more changes nothing of that.
 func FuzzRedact(f *testing.F) {

@@ -23,7 +23,7 @@ var harmless = []string{
 // redaction replaces the values of a JSON text and keeps its form: what was alike
 // stays alike, an e-mail becomes an e-mail and a number a number.
 type redaction struct {
-	keep    map[string]bool
+	keep    map[string]bool // fields whose values stay; true for those that the user named
 	aliases map[alias]int  // number of a value among those of its form
 	count   map[string]int // of values, by form
 	kept    map[string]bool
@@ -45,7 +45,10 @@ func redact(text []byte, keep []string) (redacted []byte, report string, err err
 		keep: map[string]bool{}, aliases: map[alias]int{}, count: map[string]int{}, kept: map[string]bool{},
 		in: json.NewDecoder(bytes.NewReader(text)),
 	}
-	for _, name := range slices.Concat(harmless, keep) {
+	for _, name := range harmless {
+		r.keep[name] = false
+	}
+	for _, name := range keep {
 		r.keep[strings.ToLower(name)] = true
 	}
 	r.in.UseNumber()
@@ -96,9 +99,12 @@ func (r *redaction) value(name string) error {
 }
 
 // keeps reports whether a value stays. A long one does not, whatever its name:
-// harmless ones are words and numbers.
+// harmless ones are words and numbers. Neither does what can be nothing but
+// personal, as a source that is an e-mail, unless the user named its field.
 func (r *redaction) keeps(name, value string) bool {
-	if !r.keep[strings.ToLower(name)] || len(value) > 64 {
+	named, known := r.keep[strings.ToLower(name)]
+	personal := mail.MatchString(value) || value[0] == '+' && phone.MatchString(value)
+	if !known || len(value) > 64 || personal && !named {
 		return false
 	}
 	r.kept[name] = true

@@ -205,7 +205,7 @@ func (in *inspector) line(r *http.Request, s *seen) string {
 	}
 	event, err := d.Event()
 	if err != nil {
-		b.WriteString("(no type in its body)")
+		fmt.Fprintf(&b, "(%s)", unread(err))
 	} else {
 		b.WriteString(brief(string(event.Type), 60))
 	}
@@ -216,17 +216,20 @@ func (in *inspector) line(r *http.Request, s *seen) string {
 	} else {
 		in.remember(d.Identity())
 	}
-	for _, note := range notes(event, err, s.at) {
+	for _, note := range notes(event, s.at) {
 		b.WriteString("  NOTE: " + note)
 	}
 	return b.String()
 }
 
+// unread is why a body is no event. Senders other than BOTIX need not have a type
+// in it.
+func unread(err error) string {
+	return strings.TrimPrefix(err.Error(), webhookverify.ErrBadEvent.Error()+": ")
+}
+
 // notes are what a receiver should know about an event that was verified.
-func notes(event webhookverify.Event, unreadable error, at time.Time) (all []string) {
-	if unreadable != nil {
-		return nil
-	}
+func notes(event webhookverify.Event, at time.Time) (all []string) {
 	if event.HeaderDiffers() {
 		all = append(all, fmt.Sprintf("the unsigned X-Botix-Event says %s", brief(string(event.HeaderType), 60)))
 	}

@@ -39,6 +39,7 @@ func TestVerify(t *testing.T) {
 	stripe := writeTemp(t, "headers", signed(t, webhookverify.Stripe(), stripeSecret, body))
 	standard := writeTemp(t, "headers", signed(t, webhookverify.StandardWebhooks(), secondSecret, body))
 	request := writeTemp(t, "request", "POST / HTTP/1.1\r\n"+signed(t, webhookverify.BOTIX(), ourSecret, body)+"\r\n"+body)
+	cutOff := writeTemp(t, "headers", signed(t, webhookverify.BOTIX(), ourSecret, body[:9]))
 	keyFile := writeTemp(t, "secret.txt", ourSecret+"\r\n")
 	indented := strings.Replace(body, ",", ", ", 1)
 
@@ -61,6 +62,7 @@ func TestVerify(t *testing.T) {
 		{"another body", "-headers " + genuine, indented, exitNo},
 		{"a body that is not there", "-headers " + length, "", exitNo},
 		{"no header", "", body, exitNo},
+		{"genuine, and no JSON", "-headers " + cutOff, body[:9], exitOK},
 		{"two signatures", "-headers " + twice, body, exitNo},
 	} {
 		r := execute(t, testTool(test.stdin).webhook, append([]string{"verify"}, strings.Fields(test.args)...)...)

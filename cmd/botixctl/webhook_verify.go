@@ -45,9 +45,11 @@ func (t tool) verify(_ context.Context, args []string, stdout, stderr io.Writer)
 		return errNo
 	}
 	fmt.Fprintf(stdout, "verified: %s, under %s\n", verifier.Scheme().Name, plain(match.Secret))
-	if event, err := webhookverify.ParseEvent(header, body); err == nil {
+	if event, err := webhookverify.ParseEvent(header, body); err != nil {
+		fmt.Fprintf(stdout, "  event     none: %s\n", unread(err))
+	} else {
 		fmt.Fprintf(stdout, "  event     %s\n", plain(event.String()))
-		for _, note := range notes(event, nil, at) {
+		for _, note := range notes(event, at) {
 			fmt.Fprintf(stdout, "  note      %s\n", note)
 		}
 	}
