@@ -215,7 +215,14 @@ func (f *Flow) record(ctx context.Context, drafts []Draft, change func([]*Operat
 			if ops[i], _, err = d.put(ctx, tx); err != nil {
 				return err
 			}
-			if ops[i].ParentID != root.ID {
+			if ops[i].ParentID == "" && ops[i].Status == StatusSucceeded { // done before, as after a Restore
+				err = tx.SetParent(ctx, ops[i].ID, root.ID)
+				ops[i].ParentID = root.ID
+			}
+			switch {
+			case err != nil:
+				return err
+			case ops[i].ParentID != root.ID:
 				return &GuardError{ops[i].ID, "it has the intent of a step of workflow " + root.ID + ", and is no part of that"}
 			}
 		}

@@ -152,6 +152,7 @@ func TestEveryHistoryKeepsThePromisesOfTheStatuses(t *testing.T) {
 		}
 	}
 	use("", CauseRecorded, first.Status)
+	use("", CauseRestored, StatusSucceeded) // an end from the beginning
 
 	start := world{standing: first}
 	seen := map[world]bool{start: true}

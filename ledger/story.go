@@ -105,6 +105,9 @@ func (f *facts) tell(now int64) (*Story, error) {
 	if row.Supersedes != "" {
 		recorded += ", in place of " + row.Supersedes
 	}
+	if len(f.history) > 0 && f.history[0].What == string(CauseRestored) {
+		recorded = "done, as the server shows; the ledger of that time is lost"
+	}
 	s.add(row.CreatedAt, recorded)
 	for i := range attempts {
 		a := &attempts[i]
@@ -114,10 +117,7 @@ func (f *facts) tell(now int64) (*Story, error) {
 		}
 	}
 	for _, e := range f.history {
-		if e.From == "" { // told above
-			continue
-		}
-		what := fmt.Sprintf("%s → %s: %s", e.From, e.To, e.What)
+		what := strings.TrimSpace(fmt.Sprintf("%s → %s: %s", e.From, e.To, e.What))
 		if e.What == string(CauseReissued) {
 			what += " as " + f.successor
 		}

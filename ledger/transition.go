@@ -12,6 +12,7 @@ type Cause string
 
 const (
 	CauseRecorded   Cause = "recorded"   // its intent was committed
+	CauseRestored   Cause = "restored"   // it was done, and the ledger that had it was lost
 	CauseStarted    Cause = "started"    // the start of an attempt was committed
 	CauseEnded      Cause = "ended"      // an attempt ended; see [AttemptRules]
 	CauseLate       Cause = "late"       // an attempt ended whose driver had lost the lease
@@ -59,6 +60,9 @@ func Transitions() []Transition { return slices.Clone(transitions) }
 var transitions = []Transition{
 	{"", CauseRecorded, StatusPending, no,
 		"the intent is committed; nothing was sent", byAnyone},
+
+	{"", CauseRestored, StatusSucceeded, no,
+		"its object is there, and the ledger that knew of it is lost; who and why are kept", byPerson},
 
 	// An attempt that is under way may have its effect at any moment, so nothing
 	// is called harmless while one is.

@@ -104,9 +104,13 @@ func findLimit(ctx context.Context, l *lookout) error {
 		return err
 	}
 	return stands(ctx, l, "group", g, AuditSpendLimitUpdate, func(g *Group) state {
-		is := &SpendLimit{GroupID: g.ID, Limit: g.SpendLimit, Spent: g.Spent, PolicyVersion: g.PolicyVersion, UpdatedAt: g.UpdatedAt}
-		return state{string(g.ID), is, g.UpdatedAt, sameLimit(g.SpendLimit, asked.Limit)}
+		return state{string(g.ID), limitOf(g), g.UpdatedAt, sameLimit(g.SpendLimit, asked.Limit)}
 	})
+}
+
+// limitOf is a group's limit as its call answers it.
+func limitOf(g *Group) *SpendLimit {
+	return &SpendLimit{GroupID: g.ID, Limit: g.SpendLimit, Spent: g.Spent, PolicyVersion: g.PolicyVersion, UpdatedAt: g.UpdatedAt}
 }
 
 // findGroupUpdate finds the change of a group by reading it.

@@ -121,6 +121,9 @@ UPDATE ledger_attempts
        error_code = ?, error_message = ?
  WHERE operation_id = ? AND number = ? AND ended_at_ms = 0`
 
+const setParent = `
+UPDATE ledger_operations SET parent_id = ?2 WHERE id = ?1 AND parent_id IS NULL`
+
 const resolveAttempts = `
 UPDATE ledger_attempts SET unresolved = 0 WHERE operation_id = ?1 AND unresolved = 1`
 

@@ -264,6 +264,14 @@ func (t *tx) lost(ctx context.Context, id string) error {
 	return err
 }
 
+func (t *tx) SetParent(ctx context.Context, id, parentID string) error {
+	n, err := t.exec(ctx, setParent, id, parentID)
+	if err == nil && n == 0 {
+		return store.ErrNotFound
+	}
+	return err
+}
+
 func (t *tx) InsertAttempt(ctx context.Context, a *store.Attempt) error {
 	_, err := t.exec(ctx, insertAttempt,
 		a.OperationID, int64(a.Number), a.StartedAt, a.Method, a.Path, bit(a.Unresolved))

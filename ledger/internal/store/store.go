@@ -176,6 +176,10 @@ type Tx interface {
 	// Renew moves the end of a lease that is still held; it never shortens it.
 	Renew(ctx context.Context, id string, token int64, until int64) error
 
+	// SetParent makes an operation that has none a step of a workflow, or returns
+	// ErrNotFound when there is no such operation.
+	SetParent(ctx context.Context, id, parentID string) error
+
 	// InsertAttempt adds an attempt that is open: its operation, number, start,
 	// method, path and Unresolved. It returns ErrExists when there is one by its
 	// number.

@@ -10,6 +10,7 @@ import (
 
 var workCases = []testCase{
 	{"children are the newest version of each step", newestChildren},
+	{"an operation without a parent can become a step", adoptedChildren},
 	{"a lane keeps the order begun", lanes},
 	{"a group shows what may have had an effect", groups},
 	{"what waited for one of a group is released with it, and nothing else is", releases},
@@ -60,6 +61,29 @@ func newestChildren(t *testing.T, s store.Store) {
 	back.Status, back.NextStep = "reconciling", "person"
 	write(t, s, take(t, &back, store.Lease{Token: 1}))
 	finds(t, s, "Children when one is unclear again", []*store.Operation{group, key, limit, keyThird},
+		func(tx store.Tx) ([]store.Operation, error) { return tx.Children(t.Context(), parent.ID) })
+}
+
+func adoptedChildren(t *testing.T, s store.Store) {
+	parent := NewOperation()
+	parent.Kind, parent.Key, parent.Method, parent.Path = "workflow", "", "", ""
+	alone, taken := NewOperation(), NewOperation()
+	insert(t, s, parent)
+	taken.ParentID = parent.ID
+	insert(t, s, taken)
+	insert(t, s, alone)
+	set := func(id string, want error) {
+		t.Helper()
+		err := s.Write(t.Context(), func(tx store.Tx) error { return tx.SetParent(t.Context(), id, parent.ID) })
+		if !errors.Is(err, want) {
+			t.Errorf("SetParent = %v, want %v", err, want)
+		}
+	}
+	set(alone.ID, nil)
+	set(taken.ID, store.ErrNotFound)
+	set("none", store.ErrNotFound)
+	alone.ParentID = parent.ID
+	finds(t, s, "Children", []*store.Operation{taken, alone},
 		func(tx store.Tx) ([]store.Operation, error) { return tx.Children(t.Context(), parent.ID) })
 }
 
