@@ -14,7 +14,8 @@ import (
 type Replay struct {
 	// Events selects them; its Number one, its Status EventFailed all that failed.
 	// After, Before and Limit, which make a page of a list, are refused. Without a
-	// status, events that failed, were handled or were superseded are taken.
+	// status, events that failed, were handled or were superseded are taken; what
+	// was discarded, by its status only.
 	Events EventFilter
 	// Decision is required, but for a DryRun.
 	Decision
@@ -38,8 +39,8 @@ const batchSize = 100
 // Replay has events worked again, once the cause of their failure is gone. The
 // handler gets the same event with the same effect, so that it finds the operation
 // that an earlier try led to, with its key and its result: nothing is done twice.
-// Events that wait anyhow are left alone, as are duplicates, what was discarded,
-// and those whose payload is gone.
+// Events that wait anyhow are left alone, as are duplicates and those whose payload
+// is gone.
 //
 // When it fails some way through, Replayed says how far it came; doing it again
 // goes on from there.
@@ -52,7 +53,7 @@ func (b *Inbox) Replay(ctx context.Context, r Replay) (Replayed, error) {
 	}
 	from := b.ledger.store.Now()
 	err := b.each(ctx, r.Events, r.DryRun, func(tx store.Tx, row store.Received, before int) (string, error) {
-		if why := notReplayable(&row); why != "" || r.DryRun {
+		if why := notReplayable(&row, r.Events.Status); why != "" || r.DryRun {
 			return why, nil
 		}
 		at := from + int64(before)*r.Every.Milliseconds()
@@ -66,13 +67,13 @@ func (b *Inbox) Replay(ctx context.Context, r Replay) (Replayed, error) {
 	return done, err
 }
 
-func notReplayable(row *store.Received) string {
+func notReplayable(row *store.Received, asked EventStatus) string {
 	switch s := EventStatus(row.Status); {
 	case s == EventReceived:
 		return "it waits to be worked"
 	case s == EventDuplicate:
 		return fmt.Sprintf("its effect is that of event %d", row.SameAs)
-	case s == EventDiscarded:
+	case s == EventDiscarded && asked != s:
 		return "it was discarded"
 	case row.Payload == nil:
 		return "its payload is gone"
@@ -80,7 +81,8 @@ func notReplayable(row *store.Received) string {
 	return ""
 }
 
-// Discard gives events up that failed, on somebody's word: nobody will work them.
+// Discard gives events up that failed, on somebody's word: nobody will work them,
+// nor others that come to the same effect, unless they are replayed by their status.
 // Events of any other status are left alone.
 func (b *Inbox) Discard(ctx context.Context, f EventFilter, d Decision) (Replayed, error) {
 	done := Replayed{Skipped: map[EventNumber]string{}}

@@ -158,6 +158,42 @@ func TestReplaySkips(t *testing.T) {
 	})
 }
 
+// A person who discarded an event by mistake can have it worked after all.
+func TestReplayOfWhatWasDiscarded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBox(t)
+		broken := true
+		b.work(t, ledger.InboxWork{Retry: steady(1), Handle: func(ctx context.Context, h *ledger.Handling) error {
+			if broken {
+				return errors.New("broken")
+			}
+			return creditOnce(ctx, h)
+		}})
+		n := b.receive(t, payment(1)).Number
+		b.settled(t, n)
+		if done, err := b.Discard(t.Context(), ledger.EventFilter{Number: n}, ann); err != nil || len(done.Events) != 1 {
+			t.Fatalf("Discard = %+v, %v", done, err)
+		}
+		again := payment(1)
+		again.ID = "evt_again"
+		if r := b.receive(t, again); r.Kind != ledger.ReceiptSameEffect {
+			t.Errorf("the same effect was received as %s", r.Kind)
+		}
+		broken = false
+		done, err := b.Replay(t.Context(), ledger.Replay{Events: ledger.EventFilter{Status: ledger.EventDiscarded}, Decision: ann})
+		if err != nil || !slices.Equal(done.Events, []ledger.EventNumber{n}) {
+			t.Fatalf("Replay = %+v, %v", done, err)
+		}
+		if e := b.settled(t, n); e.Status != ledger.EventHandled || len(e.Operations) != 1 {
+			t.Errorf("the event is %s with operations %q", e.Status, e.Operations)
+		}
+		if n := b.query(t, "SELECT COUNT(*) FROM partner_operations"); n != 1 {
+			t.Errorf("%d operations, want 1", n)
+		}
+	})
+}
+
 // An event is known again for longer than its sender repeats it, also after a
 // restart and after its bytes are gone.
 func TestF079RemembersLongerThanTheSenderRepeats(t *testing.T) {

@@ -80,7 +80,7 @@ var meanings = map[ledger.EventStatus]string{
 	ledger.EventFailed:     "it was given up and holds nobody up; once the cause is gone, have it replayed",
 	ledger.EventSuperseded: "a newer event of its state was handled before it; nothing is to be done",
 	ledger.EventDuplicate:  "another event has its effect; nothing is to be done",
-	ledger.EventDiscarded:  "a person gave it up; nothing is to be done",
+	ledger.EventDiscarded:  "a person gave it up, and its effect; nothing is to be done",
 }
 
 // eventText tells an event in the order in which things happened.
