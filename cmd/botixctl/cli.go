@@ -110,10 +110,14 @@ func brief(text string, most int) string {
 	return string(runes[:most-1]) + "…"
 }
 
-// counted is a number of things: "1 event", "2 events".
+// counted is a number of things: "1 event", "2 events", "2 deliveries".
 func counted(n int, thing string) string {
-	if n == 1 {
+	stem, y := strings.CutSuffix(thing, "y")
+	switch {
+	case n == 1:
 		return "1 " + thing
+	case y:
+		return fmt.Sprintf("%d %sies", n, stem)
 	}
 	return fmt.Sprintf("%d %ss", n, thing)
 }

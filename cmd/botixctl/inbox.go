@@ -89,14 +89,14 @@ func declareFilter(flags *flag.FlagSet, f *ledger.EventFilter, now time.Time) {
 		}
 		return nil
 	})
-	moment := func(into *time.Time) func(string) error {
+	into := func(at *time.Time) func(string) error {
 		return func(text string) (err error) {
-			*into, err = parseMoment(text, now)
+			*at, err = parseMoment(text, now)
 			return err
 		}
 	}
-	flags.Func("since", "only what was received from this `time` on: 2026-05-28T20:26:40Z, or 24h for as long ago", moment(&f.From))
-	flags.Func("until", "only what was received before this `time`", moment(&f.Until))
+	flags.Func("since", "only what was received from this `time` on: 2026-05-28T20:26:40Z, or 24h for as long ago", into(&f.From))
+	flags.Func("until", "only what was received before this `time`", into(&f.Until))
 }
 
 // parseMoment reads a time, or how long ago it was.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -91,7 +92,7 @@ func (t tool) inboxFixture(ctx context.Context, args []string, stdout, stderr io
 	if *pkg == "" {
 		return writeRequest(stdout, http.MethodPost, "/", "receiver.example", header, body)
 	}
-	source, err := s.source(*pkg, orDefault(*name, functionName(e.Type, number)), e, header, body, len(s.sources) > 0)
+	source, err := s.source(*pkg, cmp.Or(*name, functionName(e.Type, number)), e, header, body, len(s.sources) > 0)
 	if err != nil {
 		return err
 	}

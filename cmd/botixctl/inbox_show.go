@@ -107,13 +107,13 @@ func eventText(e *ledger.EventDetails, sealed, body bool) string {
 	for _, name := range slices.Sorted(maps.Keys(e.Headers)) {
 		field("header", name+": "+e.Headers[name])
 	}
-	for _, moment := range story(e) {
-		b.WriteString(moment)
+	for _, line := range story(e) {
+		b.WriteString(line)
 	}
 	fmt.Fprintf(&b, "  %-13s %s\n", "stands at", standing(e))
 	field("meaning", meanings[e.Status])
 	for _, c := range e.Conflicts {
-		field("CONFLICT", fmt.Sprintf("its signed id came with other bytes, %s, %s, from %s on; they are never worked", c.PayloadHash, deliveries(c.Deliveries), moment(c.ReceivedAt)))
+		field("CONFLICT", fmt.Sprintf("its signed id came with other bytes, %s, %s, from %s on; they are never worked", c.PayloadHash, counted(c.Deliveries, "delivery"), moment(c.ReceivedAt)))
 	}
 	if body && e.Payload != nil {
 		fmt.Fprintf(&b, "%s\n", indented(e.Payload))
@@ -172,7 +172,7 @@ func story(e *ledger.EventDetails) (all []string) {
 	}
 	switch e.Status { // the history tells of the others
 	case ledger.EventHandled:
-		add(e.DoneAt, "handled after %s", tries(e.Tries))
+		add(e.DoneAt, "handled after %s", counted(e.Tries, "try"))
 	case ledger.EventSuperseded:
 		add(e.DoneAt, "superseded by a newer event of its state")
 	}
@@ -183,20 +183,13 @@ func story(e *ledger.EventDetails) (all []string) {
 	return all
 }
 
-func tries(n int) string {
-	if n == 1 {
-		return "1 try"
-	}
-	return fmt.Sprintf("%d tries", n)
-}
-
 func standing(e *ledger.EventDetails) string {
 	text := string(e.Status)
 	switch e.Status {
 	case ledger.EventDuplicate:
 		text += fmt.Sprintf(" of event %d", e.SameAs)
 	case ledger.EventReceived:
-		text += ", " + tries(e.Tries)
+		text += ", " + counted(e.Tries, "try")
 		if e.Tries > 0 || e.NotBefore.After(e.ReceivedAt) {
 			text += ", the next not before " + moment(e.NotBefore)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -54,7 +55,7 @@ func (e *events) event(object int64, at time.Time) []byte {
 	when := at.UTC().Format(time.RFC3339)
 	if e.name == "botix" {
 		return e.encode(map[string]any{
-			"event": orDefault(e.kind, "message.received"), "project_id": 1, "created_at": when,
+			"event": cmp.Or(e.kind, "message.received"), "project_id": 1, "created_at": when,
 			"data": map[string]any{
 				"id": object, "project_id": 1, "conversation_id": 1, "contact_id": 1, "role": "user", "content": "A test event",
 				"attachments": []any{}, "channel": "test", "is_read": 0, "created_at": when,
@@ -62,16 +63,9 @@ func (e *events) event(object int64, at time.Time) []byte {
 		})
 	}
 	return e.encode(map[string]any{
-		"id": fmt.Sprintf("evt_%d", e.serial()), "type": orDefault(e.kind, "payment.succeeded"), "created": at.Unix(),
+		"id": fmt.Sprintf("evt_%d", e.serial()), "type": cmp.Or(e.kind, "payment.succeeded"), "created": at.Unix(),
 		"data": map[string]any{"object": map[string]any{"id": fmt.Sprintf("pay_%d", object), "amount": "100.00", "currency": "RUB"}},
 	})
-}
-
-func orDefault(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }
 
 func (e *events) encode(v any) []byte {

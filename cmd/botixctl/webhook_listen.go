@@ -114,15 +114,8 @@ func (in *inspector) serve(ctx context.Context, socket net.Listener) error {
 	<-served
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.out.Printf("stopped after %s: %d verified, %d of them repeats; %d refused", deliveries(in.count), in.count-in.refused, in.repeats, in.refused)
+	in.out.Printf("stopped after %s: %d verified, %d of them repeats; %d refused", counted(in.count, "delivery"), in.count-in.refused, in.repeats, in.refused)
 	return in.failed
-}
-
-func deliveries(n int) string {
-	if n == 1 {
-		return "1 delivery"
-	}
-	return fmt.Sprintf("%d deliveries", n)
 }
 
 // seen is a request, as the inspector comes to know it.

@@ -139,10 +139,10 @@ func (p *player) play(ctx context.Context, rounds [][]shot) error {
 		p.tell(round, answers)
 	}
 	if p.wrong > 0 {
-		fmt.Fprintf(p.out, "%s, %d answered as it should not be\n", deliveries(p.sent), p.wrong)
+		fmt.Fprintf(p.out, "%s, %d answered as it should not be\n", counted(p.sent, "delivery"), p.wrong)
 		return errNo
 	}
-	fmt.Fprintf(p.out, "%s, all answered as it should be\n", deliveries(p.sent))
+	fmt.Fprintf(p.out, "%s, all answered as it should be\n", counted(p.sent, "delivery"))
 	return nil
 }
 
