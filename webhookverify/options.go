@@ -114,8 +114,9 @@ func WithClock(now func() time.Time) HandlerOption {
 	}
 }
 
-// WithLogger sets where refusals are logged, at level Warn; default nowhere. No
-// secret, signature or body is ever in it.
+// WithLogger sets where refusals are logged, at level Warn, and what a receiver
+// did not take, at level Error with its error; default nowhere. Neither a secret
+// nor a signature or a body is in it, unless the receiver's error has one.
 func WithLogger(log *slog.Logger) HandlerOption {
 	return func(c *handlerConfig) error {
 		if log == nil {

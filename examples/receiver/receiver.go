@@ -107,6 +107,7 @@ func (s *shop) store(ctx context.Context, d *webhookverify.Delivery) error {
 	event, problem := eventOf(d)
 	receipt, err := s.inbox.Receive(ctx, event)
 	if err != nil {
+		s.tell("  NOT STORED %v", err)
 		return err // 503, and the platform comes again
 	}
 	s.tell("  arrived    %s of %s: %s, event %d", event.Type, event.ObjectID[:min(len(event.ObjectID), 10)], receipt.Kind, receipt.Number)
