@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"bytes"
 	"database/sql"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -236,12 +237,17 @@ func TestF099PrintingAnOperation(t *testing.T) {
 				fmt.Fprintf(&out, verb+"\n", struct{ Op ledger.Operation }{*op})
 			}
 			slog.New(slog.NewTextHandler(&out, nil)).Info("it", "op", op)
-			slog.New(slog.NewJSONHandler(&out, nil)).Info("it", "op", op)
+			slog.New(slog.NewJSONHandler(&out, nil)).Info("it", "op", op, "copy", *op)
 			for _, text := range []string{"входа 4711", "79001234567"} {
 				for _, form := range []string{text, fmt.Sprintf("%x", text), strings.Trim(fmt.Sprint([]byte(text)), "[]")} {
 					if strings.Contains(out.String(), form) {
 						t.Errorf("%s: %q is shown in\n%s", name, text, out.String())
 					}
+				}
+			}
+			for _, kept := range []string{body, result} { // as JSON writes bytes
+				if strings.Contains(out.String(), base64.StdEncoding.EncodeToString([]byte(kept))) {
+					t.Errorf("%s: %q is logged in base64", name, kept)
 				}
 			}
 			if !strings.Contains(out.String(), op.ID) {

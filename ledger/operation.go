@@ -90,7 +90,7 @@ func operation(r *store.Operation) *Operation {
 }
 
 // LogValue names the operation without its body, result or customer.
-func (o *Operation) LogValue() slog.Value {
+func (o Operation) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("id", o.ID), slog.String("action", o.Intent.Action),
 		slog.String("status", string(o.Status)), slog.Int("attempts", o.Attempts))
 }
