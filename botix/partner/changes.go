@@ -45,13 +45,23 @@ func (c *Changes) String() string {
 		}
 		fmt.Fprintf(&b, ", by key %s… from %s, request %s\n", e.KeyPrefix, e.SourceIP, e.RequestID)
 	}
+	if len(c.Foreign) > 0 {
+		b.WriteString("    next: find who holds that key and works at that address; do not undo what they did on a guess\n")
+	}
 	for _, list := range []struct {
 		name string
 		all  []*ledger.Operation
-	}{{"unheard", c.Unheard}, {"contradicted", c.Contradicted}} {
+		next string
+	}{
+		{"unheard", c.Unheard, "ask the platform, by the request ids; do not do it again"},
+		{"contradicted", c.Contradicted, "say that it happened, by Ledger.Decide; do not do it again"},
+	} {
 		for _, op := range list.all {
 			fmt.Fprintf(&b, "  %-12s  %s  operation %s: %s %s, request %s\n",
 				list.name, op.UpdatedAt.Format(time.RFC3339), op.ID, op.Method, op.Path, op.RequestID)
+		}
+		if len(list.all) > 0 {
+			fmt.Fprintf(&b, "    next: %s\n", list.next)
 		}
 	}
 	return b.String()

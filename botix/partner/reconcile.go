@@ -161,6 +161,16 @@ func (c *Client) investigate(ctx context.Context, op *ledger.Operation, r *Repor
 		return ledger.Verdict{}, ledger.Decision{}, err
 	}
 	v := c.verdict(op, ep, found)
+	if found.sighting == call.Found && ep.Secret && c.engine.Vault != nil {
+		kept, err := c.engine.Vault.Has(ctx, op.ID)
+		if err != nil {
+			return ledger.Verdict{}, ledger.Decision{}, err
+		}
+		if kept { // by an attempt that was cut off
+			v.Kind, v.Target = ledger.VerdictHappened, found.sure[0].target
+			found.why = "the key was made, and the store has its secret"
+		}
+	}
 	r.Why, r.Verdict, r.Looks = found.why, v.Kind, found.read
 	for _, s := range found.all() {
 		r.Candidates = append(r.Candidates, Candidate{s.target.Kind, s.target.ID, s.but})

@@ -342,3 +342,52 @@ func TestSweep(t *testing.T) {
 		b.effects("topUpsCreate", 3+2)
 	})
 }
+
+// F039: the group was made, the answer was lost, and the server had forgotten the key
+// when the repeat came: that met "already exists". A look adopts the group that has the
+// reference and everything else that was asked for; one that is somebody else's is
+// neither adopted nor touched.
+func TestF039AlreadyExists(t *testing.T) {
+	cfg := promisesNothing
+	cfg.Unique = true
+	for name, tt := range map[string]struct {
+		first botixtest.Fault
+		there botixtest.Group // before
+		want  ledger.VerdictKind
+	}{
+		"it is ours":            {first: botixtest.CutAfter(), want: ledger.VerdictHappened},
+		"it is somebody else's": {first: botixtest.CutBefore(), there: botixtest.Group{Name: "Чайная", ExternalID: new("cust_42")}, want: ledger.VerdictUnclear},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, botixtest.Config{Partner: cfg}, nil, func(s *sandbox) {
+				if tt.there.Name != "" {
+					s.behind.AddGroup(tt.there)
+					time.Sleep(time.Hour)
+				}
+				s.ledger(ledgerFile(t), func(led *ledger.Ledger) {
+					c := s.connect(s.srv.PartnerKey(), append(exactly(), partner.WithLedger(led))...)
+					s.srv.Script(botixtest.On("groupsCreate").Nth(1).Do(tt.first))
+					var info botix.Info
+					create := func() (*partner.Group, error) {
+						return c.Groups.Create(s.Context(), partner.CreateGroup{Name: "Кофейня", ExternalID: "cust_42"}, botix.WithIntent(intent("cust_42")), botix.WithInfo(&info))
+					}
+					_, err := create()
+					if !errors.Is(err, partner.ErrAlreadyExists) || retry.OutcomeOf(err) != retry.Unknown {
+						s.Fatalf("Create = %v, outcome %v; want that it exists, unknown", err, retry.OutcomeOf(err))
+					}
+					r := s.reconciled(c, info.OperationID)
+					if r.Verdict != tt.want {
+						s.Errorf("the report is %s", r)
+					}
+					group, err := create()
+					if ours := tt.want == ledger.VerdictHappened; ours != (err == nil) || ours && group.Name != "Кофейня" {
+						s.Errorf("a repeat = %+v, %v", group, err)
+					}
+					if groups := s.behind.GroupsOf("cust_42"); len(groups) != 1 || tt.there.Name != "" && groups[0].Name != tt.there.Name {
+						s.Errorf("there are %+v", groups)
+					}
+				})
+			})
+		})
+	}
+}
