@@ -108,7 +108,7 @@ func (c *config) check() error {
 			c.windowMargin, cmp.Or(c.friend.Retention, keyRetention))
 	case c.friend.Misuse != nil:
 		return c.friend.Misuse
-	case c.friend.API == "" && c.friend.Contract != nil:
+	case c.friend.API == "" && c.friend.Own != nil:
 		return errors.New("an option of another package's client was given: that client's New takes it")
 	case c.http2 && c.httpClient != nil:
 		return errors.New("WithHTTP2 changes the default transport, and WithHTTPClient brings another: set HTTP/2 there")

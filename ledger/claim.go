@@ -190,12 +190,13 @@ const (
 
 // showed judges the attempts that were made since there were n.
 func (d *Drive) showed(n int, failure error) (p pressure, until time.Time) {
+	if Kind(d.op.Kind) == KindWorkflow { // a wait of its own is nobody else's
+		return d.shows, d.showsUntil
+	}
 	if wait, asked := errors.AsType[*retry.WaitError](failure); asked {
 		return nothingShown, wait.Until
 	}
 	switch {
-	case Kind(d.op.Kind) == KindWorkflow:
-		return d.shows, d.showsUntil
 	case errors.Is(failure, retry.ErrBudget):
 		return unreachable, until
 	case len(d.attempts) <= n:

@@ -40,6 +40,8 @@ type Definition[In any] struct {
 	//
 	// [botix.Client.Place]: https://pkg.go.dev/github.com/botix-pro/sdk-go/botix#Client.Place
 	Place Place
+	// Significance says how inputs are compared: what makes two of them one.
+	Significance Significance
 	// Before, where it is not nil, is asked before the first step: an error keeps
 	// everything from being sent. It must change nothing.
 	Before func(ctx context.Context, in In) error
@@ -90,7 +92,7 @@ func NewMachine[In any](l *Ledger, d Definition[In]) (*Machine[In], error) {
 	if l == nil {
 		return nil, errors.New("ledger: NewMachine: the ledger is nil")
 	}
-	m := &machine{ledger: l, name: d.Name, tell: d.Tell, place: d.Place}
+	m := &machine{ledger: l, name: d.Name, tell: d.Tell, place: d.Place, significance: d.Significance}
 	m.place.API = d.Name
 	if m.place.Origin == "" {
 		m.place.Origin = noOrigin
@@ -204,7 +206,8 @@ func (m *Machine[In]) Draft(customer, version string, in In) (Draft, error) {
 		ID: newID(c.ledger.store.Now()), Intent: Intent{Customer: customer, Action: c.name, Version: version},
 		API: c.place.API, Origin: c.place.Origin, Credential: c.place.Credential,
 		Payload: Payload{Method: string(KindWorkflow), Path: c.name, Body: input}, Driver: DriverWorker,
-		workflow: &store.Workflow{States: c.states, State: c.states[0], Recovers: c.recovers},
+		Significance: c.significance,
+		workflow:     &store.Workflow{States: c.states, State: c.states[0], Recovers: c.recovers},
 	}, nil
 }
 
@@ -264,8 +267,10 @@ type machine struct {
 	steps    []step
 	states   []string // that of each step, then the last
 	recovers bool
-	tell     func(context.Context, *Progress) error
-	leave    func()
+
+	significance Significance
+	tell         func(context.Context, *Progress) error
+	leave        func()
 }
 
 type step struct {

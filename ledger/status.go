@@ -81,11 +81,13 @@ const (
 // Actions of the partner integration. The set is open: an [Intent] may name any
 // action, such as "order-confirmed".
 //
-// Source: the platform's article on automation with idempotency keys; rotating,
-// revoking, reconciling and fulfilling are ours.
+// Source: the platform's article on automation with idempotency keys; closing,
+// deleting, rotating, revoking, reconciling and fulfilling are ours.
 const (
 	ActionProvisionCustomer = "provision_customer"
+	ActionCloseCustomer     = "close_customer"
 	ActionCreateGroup       = "create_group"
+	ActionDeleteGroup       = "delete_group"
 	ActionCreateKey         = "create_key"
 	ActionRotateKey         = "rotate_key"
 	ActionRevokeKey         = "revoke_key"

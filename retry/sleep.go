@@ -66,8 +66,10 @@ func newWaitError(wait time.Duration, reason WaitReason) *WaitError {
 
 // Error names the wait, the moment and the bound.
 func (e *WaitError) Error() string {
-	why := "longer than the policy waits"
+	why := string(e.Reason)
 	switch e.Reason {
+	case WaitCap, "":
+		why = "longer than the policy waits"
 	case WaitDeadline:
 		why = "past the context's deadline"
 	case WaitDayLimit:

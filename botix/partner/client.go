@@ -26,11 +26,12 @@ type Client struct {
 	AuditEvents  *AuditEventsService
 	Projects     *ProjectsService
 
-	core     *botix.Client
-	engine   *call.Engine // of core
-	contract Contract
+	core   *botix.Client
+	engine *call.Engine // of core
+	settings
 	names    *spelling
 	rows     map[string]*endpoint
+	machines machines
 }
 
 // New returns a client for apiKey, which is a partner key. It checks everything it
@@ -42,11 +43,7 @@ type Client struct {
 func New(apiKey string, opts ...Option) (*Client, error) {
 	c := &Client{}
 	own := friend.Option[Option](func(f *friend.Client) {
-		given, ok := f.Contract.(Contract)
-		if !ok {
-			given = DefaultContract()
-		}
-		c.contract = given
+		c.settings = *settingsOf(f)
 		if f.Misuse = cmp.Or(c.contract.check(), c.contract.checkAPIKey(apiKey)); f.Misuse != nil {
 			return
 		}
@@ -71,12 +68,19 @@ func New(apiKey string, opts ...Option) (*Client, error) {
 	c.Requests = &RequestsService{c}
 	c.AuditEvents = &AuditEventsService{c}
 	c.Projects = &ProjectsService{c}
+	if err := c.declare(); err != nil {
+		core.Close()
+		return nil, err
+	}
 	return c, nil
 }
 
 // Close closes idle connections, unless [botix.WithHTTPClient] brought them. The
 // ledger's workers have no more operations carried on by the client.
-func (c *Client) Close() { c.core.Close() }
+func (c *Client) Close() {
+	c.machines.close()
+	c.core.Close()
+}
 
 // Resume drives a recorded operation on, as [botix.Client.Resume] does. Creating a
 // key cannot be resumed: only a repeat of the call can receive the secret.

@@ -52,6 +52,11 @@ type Contract struct {
 	// server must be done with it ([botix.WithServerTime]).
 	StoresEveryAnswer bool
 
+	// Scopes has the scope that an operation needs, by its name in Routes. They are
+	// looked for among [Balance.Scopes] before a machine's first step, where the
+	// server tells those; an operation without one is not looked for.
+	Scopes map[string]string
+
 	// ProjectKeyPrefix begins the keys of the public API, which the Partner API
 	// refuses. [New] refuses them too. "": it cannot be told by the key.
 	ProjectKeyPrefix string
@@ -86,6 +91,7 @@ func DefaultContract() Contract {
 		Fields:            maps.Clone(defaultFields),
 		Headers:           defaultHeaders,
 		Codes:             map[string]botix.Code{},
+		Scopes:            maps.Clone(defaultScopes),
 		Retention:         7 * 24 * time.Hour,
 		StoresEveryAnswer: true,
 		ProjectKeyPrefix:  "btx_live_",
@@ -117,6 +123,15 @@ var defaultRoutes = map[string]string{
 	"projectsCreate":  "POST /partner/v1/projects",
 	"projectKeysList": "GET /partner/v1/projects/{project}/keys",
 	"projectUsageGet": "GET /partner/v1/projects/{project}/usage",
+}
+
+var defaultScopes = map[string]string{
+	"balanceGet": "balance:read",
+	"groupsList": "groups:read", "groupsGet": "groups:read",
+	"groupsCreate": "groups:write", "groupsUpdate": "groups:write", "groupsDelete": "groups:write",
+	"spendLimitUpdate": "limits:write", "topUpsCreate": "top-ups:write",
+	"keysList": "keys:read", "keysGet": "keys:read",
+	"keysCreate": "keys:write", "keysUpdate": "keys:write", "keysDelete": "keys:write",
 }
 
 var defaultHeaders = Headers{

@@ -23,11 +23,12 @@ const minRetention = time.Hour
 // clone copies the contract, so that its owner may change it.
 func (c Contract) clone() Contract {
 	c.Routes, c.Fields, c.Codes = maps.Clone(c.Routes), maps.Clone(c.Fields), maps.Clone(c.Codes)
+	c.Scopes = maps.Clone(c.Scopes)
 	return c
 }
 
 func (c *Contract) check() error {
-	if err := cmp.Or(c.checkRoutes(), c.checkFields(), c.Headers.check(), c.checkRest()); err != nil {
+	if err := cmp.Or(c.checkRoutes(), c.checkScopes(), c.checkFields(), c.Headers.check(), c.checkRest()); err != nil {
 		return fmt.Errorf("%w: %w", ErrContract, err)
 	}
 	return nil
@@ -54,6 +55,15 @@ func (c *Contract) checkRoutes() error {
 			return fmt.Errorf("the route of %s is that of %s too", op.name, other)
 		}
 		taken[shape(route)] = op.name
+	}
+	return nil
+}
+
+func (c *Contract) checkScopes() error {
+	for _, name := range slices.Sorted(maps.Keys(c.Scopes)) {
+		if defaultRoutes[name] == "" {
+			return fmt.Errorf("the scope of %q: there is no such operation", name)
+		}
 	}
 	return nil
 }

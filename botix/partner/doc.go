@@ -2,20 +2,23 @@
 // groups for their customers, give them keys, limit what they spend and credit their
 // wallets.
 //
-//	client, err := partner.New(os.Getenv("BOTIX_PARTNER_KEY"), partner.WithLedger(led))
-//	keys, err := partner.NewKeyBuilder(led.Namespace())
+//	led, err := sqlite.Open(ctx, "ops.db", ledger.Namespace("shop-prod"))
+//	client, err := partner.New(os.Getenv("BOTIX_PARTNER_KEY"), partner.WithLedger(led), botix.WithSecretStore(secrets))
 //
+//	customer, err := client.Provision(ctx, partner.Customer{ID: "cust_42", SignupVersion: "v1", SpendLimit: money.MustParse("100.00")})
+//	credit, err := client.TopUp(ctx, partner.Payment{Customer: "cust_42", GroupID: customer.GroupID,
+//		Amount: money.MustParse("50.00"), EventID: payment.EventID, EntryID: payment.EntryID})
+//
+// [Client.Provision], [Client.TopUp], [Client.SetLimit], [Client.RotateKey],
+// [Client.RevokeKey] and [Client.CloseCustomer] are named by what the business wants
+// once: however often they are called, by however many processes, and wherever one is
+// killed, they are done once. The services below them have every call of the API, for
+// whoever names operations by himself:
+//
+//	keys, err := partner.NewKeyBuilder(led.Namespace())
 //	key, err := keys.CreateGroup("cust_42", "v1")
 //	group, err := client.Groups.Create(ctx, partner.CreateGroup{Name: "Кофейня", ExternalID: "cust_42"},
 //		botix.WithIdempotencyKey(key))
-//
-//	key, err = keys.CreateKey("cust_42", group.ID, "bot", "v1")
-//	created, err := client.Keys.Create(ctx, group.ID, partner.CreateKey{Function: "bot"}, botix.WithIdempotencyKey(key))
-//	store(created.Secret.Reveal()) // it is shown this once
-//
-//	key, err = keys.TopUp("cust_42", payment.EventID, payment.EntryID)
-//	credit, err := client.TopUps.Create(ctx, group.ID,
-//		partner.CreateTopUp{Amount: money.MustParse("50.00"), Reference: payment.EventID}, botix.WithIdempotencyKey(key))
 //
 // It works as package botix does, whose options, call options, errors and hooks it
 // has: every change carries an Idempotency-Key over all its attempts, which send the

@@ -126,7 +126,7 @@ func reachable(pkg *types.Package) []string {
 
 // machinery is what carries calls and no amounts: its pauses are random.
 var machinery = map[string]bool{"Client": true, "Auditor": true, "New": true, "Option": true, "CallOption": true,
-	"WithLedger": true, "WithoutLedger": true, "WithBaseURL": true, "WithContract": true}
+	"WithLedger": true, "WithoutLedger": true, "WithBaseURL": true, "WithContract": true, "WithKeyBuilder": true, "OnProvisioned": true, "WithLostKeysReplaced": true}
 
 type walker struct {
 	seen  map[types.Type]bool

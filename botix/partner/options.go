@@ -1,6 +1,8 @@
 package partner
 
 import (
+	"context"
+
 	"github.com/botix-pro/sdk-go/botix"
 	"github.com/botix-pro/sdk-go/internal/friend"
 	"github.com/botix-pro/sdk-go/ledger"
@@ -25,8 +27,46 @@ func WithoutLedger() Option { return botix.WithoutLedger() }
 func WithBaseURL(url string) Option { return botix.WithBaseURL(url) }
 
 // WithContract serves a server that calls things otherwise. It is for [New] of this
-// package only. Default [DefaultContract].
+// package only, as are the options after it. Default [DefaultContract].
 func WithContract(c Contract) Option {
 	c = c.clone()
-	return friend.Option[Option](func(f *friend.Client) { f.Contract = c })
+	return own(func(s *settings) { s.contract = c })
+}
+
+// WithKeyBuilder has the keys of the client's own operations, such as
+// [Client.TopUp] and the steps of [Client.Provision], built by b: for customers whose
+// ids are personal ([KeyBuilder.Blind]). Default one of the ledger's namespace.
+func WithKeyBuilder(b KeyBuilder) Option { return own(func(s *settings) { s.keys = b }) }
+
+// OnProvisioned has tell called when a customer was provisioned, by a worker of any
+// process that has this option, at least once for each: until it returns nil. It has
+// a minute. The [Provisioning.OperationID] is the same each time.
+func OnProvisioned(tell func(context.Context, *Provisioning) error) Option {
+	return own(func(s *settings) { s.onProvisioned = tell })
+}
+
+// WithLostKeysReplaced lets a machine replace a key whose secret is lost, without a
+// person: it revokes the key, and then makes another in its place. It gives up after
+// three, since then it is the store that is broken.
+func WithLostKeysReplaced() Option { return own(func(s *settings) { s.replaceLost = true }) }
+
+// settings are what the options of this package set.
+type settings struct {
+	contract      Contract
+	keys          KeyBuilder
+	onProvisioned func(context.Context, *Provisioning) error
+	replaceLost   bool
+}
+
+func own(set func(*settings)) Option {
+	return friend.Option[Option](func(f *friend.Client) { set(settingsOf(f)) })
+}
+
+func settingsOf(f *friend.Client) *settings {
+	s, ok := f.Own.(*settings)
+	if !ok {
+		s = &settings{contract: DefaultContract()}
+		f.Own = s
+	}
+	return s
 }

@@ -37,7 +37,7 @@ func recordables(group partner.GroupID, key partner.KeyID) map[string]partner.Re
 // worked has a worker drive what is recorded, until d of virtual time is over.
 func (s *sandbox) worked(led *ledger.Ledger, d time.Duration) {
 	s.Helper()
-	w, err := ledger.NewWorker(led, ledger.WorkerConfig{})
+	w, err := ledger.NewWorker(led, ledger.WorkerConfig{Poll: 10 * time.Second})
 	if err != nil {
 		s.Fatal(err)
 	}

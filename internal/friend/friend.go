@@ -33,8 +33,8 @@ type Client struct {
 	// Ready is told what the client works with, when it is made.
 	Ready func(*call.Engine)
 
-	Contract any   // what an option of the other package was given, until that package reads it
-	Misuse   error // why New must fail
+	Own    any   // what options of the other package were given, until that package reads it
+	Misuse error // why New must fail
 }
 
 // Call is how a raw request is made a call of another package's endpoint.

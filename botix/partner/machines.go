@@ -1,0 +1,229 @@
+package partner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/botix-pro/sdk-go/botix"
+	"github.com/botix-pro/sdk-go/internal/idemkey"
+	"github.com/botix-pro/sdk-go/ledger"
+	"github.com/botix-pro/sdk-go/money"
+	"github.com/botix-pro/sdk-go/retry"
+)
+
+// machines are the client's, which its ledger's workers carry on. Those that make
+// keys need a store for the secrets.
+type machines struct {
+	provision *ledger.Machine[Customer]
+	rotate    *ledger.Machine[Rotation]
+	closing   *ledger.Machine[Closing]
+}
+
+func (m *machines) close() {
+	if m.provision != nil {
+		m.provision.Close()
+		m.rotate.Close()
+	}
+	if m.closing != nil {
+		m.closing.Close()
+	}
+}
+
+// declare makes the client's machines, where there is a ledger.
+func (c *Client) declare() (err error) {
+	led := c.engine.Ledger
+	if led == nil {
+		return nil
+	}
+	if c.keys == (KeyBuilder{}) {
+		if c.keys, err = NewKeyBuilder(led.Namespace()); err != nil {
+			return err
+		}
+	}
+	if c.machines.closing, err = ledger.NewMachine(led, c.closer()); err != nil || c.engine.Vault == nil {
+		return err
+	}
+	if c.machines.provision, err = ledger.NewMachine(led, c.provisioner()); err != nil {
+		return err
+	}
+	c.machines.rotate, err = ledger.NewMachine(led, c.rotator())
+	return err
+}
+
+// place is where the operations of the client's machines are sent, and as whom.
+func (c *Client) place() ledger.Place {
+	return ledger.Place{Origin: c.engine.HTTP.Origin(), Credential: c.engine.Credential}
+}
+
+// amounts compares inputs with amounts in these members: 10 and 10.00 are one.
+func amounts(members ...string) ledger.Significance { return ledger.Significance{Decimals: members} }
+
+// needs are operations that a machine is about to call for.
+type needs struct {
+	operations []string
+	balance    money.Amount // that the partner's account must hold; unset: any
+}
+
+// PreflightError says that a machine was not begun, because something is missing
+// that one of its steps would need. Nothing was sent that changes anything.
+type PreflightError struct {
+	Scopes          []string     // that the partner key lacks
+	Balance, Needed money.Amount // where the partner's account holds less than is needed
+}
+
+func (e *PreflightError) Error() string {
+	var missing []string
+	if len(e.Scopes) > 0 {
+		missing = append(missing, "the partner key lacks "+strings.Join(e.Scopes, ", "))
+	}
+	if e.Needed.IsSet() {
+		missing = append(missing, fmt.Sprintf("the partner's account holds %s, and %s is needed", e.Balance, e.Needed))
+	}
+	return "nothing was begun: " + strings.Join(missing, "; ")
+}
+
+// Outcome is [retry.Refused]: nothing happened, and a person has to remove the reason.
+func (e *PreflightError) Outcome() retry.Outcome { return retry.Refused }
+
+// Is reports whether target is [ErrInsufficientBalance], where the account holds too
+// little.
+func (e *PreflightError) Is(target error) bool {
+	return target == ErrInsufficientBalance && e.Needed.IsSet()
+}
+
+// preflight sees to it that no step is taken whose followers cannot be.
+func (c *Client) preflight(ctx context.Context, n needs) error {
+	b, err := c.Balance(ctx)
+	if err != nil {
+		return err
+	}
+	e := &PreflightError{}
+	if len(b.Scopes) > 0 { // the server tells them
+		for _, operation := range n.operations {
+			scope := c.contract.Scopes[operation]
+			if scope != "" && !slices.Contains(b.Scopes, scope) && !slices.Contains(e.Scopes, scope) {
+				e.Scopes = append(e.Scopes, scope)
+			}
+		}
+	}
+	if n.balance.IsSet() && b.Amount.Cmp(n.balance) < 0 {
+		e.Balance, e.Needed = b.Amount, n.balance
+	}
+	if len(e.Scopes) > 0 || e.Needed.IsSet() {
+		return e
+	}
+	return nil
+}
+
+// newKey plans the operation that makes a key, which is known by its external id.
+func (c *Client) newKey(ctx context.Context, i ledger.Intent, group GroupID, function KeyFunction, key string) (ledger.Draft, error) {
+	named := CreateKey{Function: function, ExternalID: i.Version}
+	return c.Draft(ctx, NewKey{group, named}, i, botix.WithKey(key))
+}
+
+// mostReplacements is how many keys may take the place of one.
+const mostReplacements = 3
+
+// recoverKey decides about an operation that made a key whose secret is lost.
+func (c *Client) recoverKey(ctx context.Context, f *ledger.Flow, group GroupID, op *ledger.Operation) (v ledger.Verdict, by ledger.Decision, err error) {
+	made := 0
+	for _, step := range f.Steps() { // each was revoked before another was made
+		if step.Intent.Action == ledger.ActionRevokeKey {
+			made++
+		}
+	}
+	if !c.replaceLost || op.ErrorCode != ledger.CodeSecretLost || op.TargetID == "" || made >= mostReplacements {
+		return v, by, nil
+	}
+	lost := KeyID(op.TargetID)
+	live, err := c.isLive(ctx, group, lost)
+	if err != nil {
+		return v, by, err
+	}
+	if live {
+		draft, err := c.revocation(ctx, f.Intent(ledger.ActionRevokeKey, op.TargetID), group, lost)
+		if err == nil {
+			_, err = f.Call(ctx, draft)
+		}
+		if err != nil {
+			return v, by, err
+		}
+	}
+	return ledger.Verdict{Kind: ledger.VerdictReissue, ApprovedBy: "partner.WithLostKeysReplaced"},
+		ledger.Decision{Who: "machine " + f.Operation().Intent.Action, Why: "the secret of key " + op.TargetID + " is lost, and the key is revoked"}, nil
+}
+
+// recovers is recoverKey for a step, where it is allowed.
+func recovers[In any](c *Client, group func(*ledger.Flow, In) GroupID) func(context.Context, *ledger.Flow, In, *ledger.Operation) (ledger.Verdict, ledger.Decision, error) {
+	if !c.replaceLost {
+		return nil
+	}
+	return func(ctx context.Context, f *ledger.Flow, in In, op *ledger.Operation) (ledger.Verdict, ledger.Decision, error) {
+		return c.recoverKey(ctx, f, group(f, in), op)
+	}
+}
+
+// isLive reports whether a key of a group can be revoked.
+func (c *Client) isLive(ctx context.Context, group GroupID, key KeyID) (bool, error) {
+	k, err := c.Keys.Get(ctx, group, key)
+	switch {
+	case errors.Is(err, botix.ErrNotFound):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return k.Status != KeyRevoked, nil
+}
+
+// revocation plans the operation that revokes a key.
+func (c *Client) revocation(ctx context.Context, i ledger.Intent, group GroupID, key KeyID) (ledger.Draft, error) {
+	name, err := c.keys.RevokeKey(i.Customer, group, key)
+	if err != nil {
+		return ledger.Draft{}, err
+	}
+	return c.Draft(ctx, RevokeKey{group, key}, i, botix.WithKey(name))
+}
+
+// ReplaceLostKey is a person's word on an operation that made a key whose secret is
+// lost ([ledger.StateKeyCreatedLocalSaveFailed]): the key is revoked, if it is live,
+// and the operation issued again, under a key and a version of its own. Workers send
+// that, and go on with the workflow that it is a step of. It returns the new
+// operation; by is kept in the history of both.
+//
+// It fails with a *[ledger.GuardError] when that is not how the operation stands, and
+// changes nothing when the key could not be revoked: a repeat goes on.
+func (c *Client) ReplaceLostKey(ctx context.Context, operationID string, by ledger.Decision) (*ledger.Operation, error) {
+	led := c.engine.Ledger
+	if led == nil {
+		return nil, errNoLedger
+	}
+	op, err := led.Operation(ctx, operationID)
+	if err != nil {
+		return nil, err
+	}
+	ep := c.endpointOf(op)
+	if ep == nil || !ep.Secret || op.ErrorCode != ledger.CodeSecretLost || op.Status != ledger.StatusReconciling || op.TargetID == "" {
+		return op, &ledger.GuardError{OperationID: operationID, Why: "it made no key whose secret is lost"}
+	}
+	group, lost := GroupID(ep.idsIn(op.Path)["group"]), KeyID(op.TargetID)
+	live, err := c.isLive(ctx, group, lost)
+	if err == nil && live {
+		err = c.RevokeKey(ctx, KeyRevocation{op.Intent.Customer, group, lost})
+	}
+	if err != nil {
+		return op, fmt.Errorf("key %s is not revoked yet: %w", lost, err)
+	}
+	return led.Decide(ctx, operationID, ledger.Verdict{Kind: ledger.VerdictReissue, ApprovedBy: by.Who}, by)
+}
+
+// version joins what tells several intents of one action apart.
+func version(parts ...string) string {
+	escaped := make([]string, len(parts))
+	for i, part := range parts {
+		escaped[i] = string(idemkey.Open(part))
+	}
+	return strings.Join(escaped, "/")
+}
