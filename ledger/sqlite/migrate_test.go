@@ -19,25 +19,10 @@ var update = flag.Bool("update", false, "rewrite the files in testdata")
 
 func TestSchema(t *testing.T) {
 	t.Parallel()
-	d := openNew(t)
-	rows, err := d.Handle().QueryContext(t.Context(), "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got strings.Builder
-	for rows.Next() {
-		var text string
-		if err := rows.Scan(&text); err != nil {
-			t.Fatal(err)
-		}
-		got.WriteString(text + ";\n\n")
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-		t.Fatal(err)
-	}
+	got := schemaOf(t, openNew(t))
 	golden := filepath.Join("testdata", "schema.sql")
 	if *update {
-		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -45,9 +30,30 @@ func TestSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.String() != string(want) {
-		t.Errorf("the schema is not that of %s; a released migration must not change. It is now:\n%s", golden, got.String())
+	if got != string(want) {
+		t.Errorf("the schema is not that of %s; a released migration must not change. It is now:\n%s", golden, got)
 	}
+}
+
+// schemaOf is all that makes up the schema, in the order in which it was made.
+func schemaOf(t *testing.T, d *database) string {
+	t.Helper()
+	rows, err := d.Handle().QueryContext(t.Context(), "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			t.Fatal(err)
+		}
+		all.WriteString(text + ";\n\n")
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return all.String()
 }
 
 // bare is a connection to a new file, without any schema.
