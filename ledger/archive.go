@@ -76,6 +76,10 @@ func archiveOf(a *store.Archive) *Archive {
 // files. Until the lease of the process that crashed is over it is [ErrInProgress],
 // as it is while another process archives.
 //
+// When the file of an archive that was not ended is lost, the same path is refused
+// until it is back; another path takes what had not left, which is kept as a
+// decision.
+//
 // It returns nil when nothing is old enough. Where there is a file at the path it
 // is fs.ErrExist. Others go on meanwhile.
 func (l *Ledger) Archive(ctx context.Context, to string, by Decision) (*Archive, error) {
@@ -97,7 +101,11 @@ func (l *Ledger) Archive(ctx context.Context, to string, by Decision) (*Archive,
 		case !some:
 			return nil, nil
 		}
-		if err := a.carryOn(ctx); err != nil {
+		err := a.carryOn(ctx)
+		if errors.Is(err, errFileLost) && a.row.File != to {
+			err = a.giveUp(ctx, by, err)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("archive %d: %w", a.row.Seq, errors.Join(err, a.release(ctx)))
 		}
 		if a.row.File == to {
@@ -325,17 +333,34 @@ func readDetails(ctx context.Context, tx store.Tx, id string) (*archived, error)
 	return one, nil
 }
 
+// errFileLost: nothing more leaves the ledger on the word of a file that is not
+// there.
+var errFileLost = errors.New("what is in it has not all left the ledger: bring its file back, or archive the rest to another")
+
+// giveUp ends an archive whose file is lost, so that what is left goes to another.
+func (a *archiver) giveUp(ctx context.Context, by Decision, why error) error {
+	end := a.row
+	end.MovedAt = a.ledger.store.Now()
+	return a.ledger.store.Write(ctx, func(tx store.Tx) error {
+		if err := tx.UpdateArchive(ctx, &end, released(end.Lease)); err != nil {
+			return err
+		}
+		return tx.Decide(ctx, &store.Decision{
+			At: end.MovedAt, What: "archive given up", Detail: fmt.Sprintf("archive %d: %v", end.Seq, why), Who: by.Who, Why: by.Why,
+		})
+	})
+}
+
 // move takes out of the ledger what is in the file. What was moved before a crash
 // is not there any more; what has changed since the file was written stays.
 func (a *archiver) move(ctx context.Context) error {
 	f, err := openArchive(a.row.File)
 	if err != nil {
-		return fmt.Errorf("what is in it has not all left the ledger: bring its file back: %w", err)
+		return fmt.Errorf("%w: %w", errFileLost, err)
 	}
 	defer func() { _ = f.Close() }() // only read
 	if f.sha256 != a.row.SHA256 {
-		return fmt.Errorf("what is in it has not all left the ledger: bring its file back: %s has the SHA-256 %s, and %s was recorded",
-			a.row.File, f.sha256, a.row.SHA256)
+		return fmt.Errorf("%w: %s has the SHA-256 %s, and %s was recorded", errFileLost, a.row.File, f.sha256, a.row.SHA256)
 	}
 	var some []archived
 	flush := func() error {

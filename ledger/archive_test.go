@@ -410,9 +410,15 @@ func TestALateSuccessAfterAnArchive(t *testing.T) {
 }
 
 // The file of an archive that was not moved to its end is lost or changed: nothing
-// more leaves the ledger. It goes on when the file is back.
+// more leaves the ledger. It goes on when the file is back, or somebody names another.
 func TestArchiveWhoseFileIsLost(t *testing.T) {
 	t.Parallel()
+	for _, back := range []bool{true, false} {
+		archiveWhoseFileIsLost(t, back)
+	}
+}
+
+func archiveWhoseFileIsLost(t *testing.T, back bool) {
 	atDesk(t, func(d *desk) {
 		id := d.done(of("old", 1, body), result)
 		time.Sleep(quarter)
@@ -443,9 +449,18 @@ func TestArchiveWhoseFileIsLost(t *testing.T) {
 			}
 			write(d.T, file, whole)
 		}
-		if a, err := d.Archive(d.Context(), file, owner); err != nil || a.Operations != 1 || d.details(id) != 0 {
-			d.Errorf("when it is back: %+v, %v, %d details", a, err, d.details(id))
+		if back {
+			if a, err := d.Archive(d.Context(), file, owner); err != nil || a.Operations != 1 || d.details(id) != 0 {
+				d.Errorf("when it is back: %+v, %v, %d details", a, err, d.details(id))
+			}
+			return
 		}
+		remove(d.T, file)
+		a, err := d.Archive(d.Context(), filepath.Join(folder, "b.gz"), owner)
+		if err != nil || a.Operations != 1 || a.Number != 2 || d.details(id) != 0 {
+			d.Errorf("to another file: %+v, %v, %d details", a, err, d.details(id))
+		}
+		d.decided("archive given up", "archive 1: ", owner)
 	})
 }
 
