@@ -210,7 +210,7 @@ func (e *Error) Is(target error) bool {
 
 // Next says what is safe to do now, and what is not.
 func (e *Error) Next() string {
-	if _, inDoubt := errors.AsType[*ledger.DoubtError](e); inDoubt {
+	if errors.Is(e, ledger.ErrInDoubt) {
 		return "Nothing was sent now, and the ledger may not know what was sent before. Find that out, vouch for the ledger " +
 			"(Ledger.Vouch), and call again with the same intent or key."
 	}

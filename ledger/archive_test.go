@@ -504,11 +504,11 @@ func TestErasingArchivesAndBackups(t *testing.T) {
 		copyOf(d.T, backup, filepath.Join(folder, "restored.db"))
 		inDesk(d.T, filepath.Join(folder, "restored.db"), func(c *desk) {
 			again := filepath.Join(folder, "b.gz")
-			if a, err := c.Archive(c.Context(), again, owner); !errors.As(err, new(*ledger.DoubtError)) {
+			if a, err := c.Archive(c.Context(), again, owner); !errors.Is(err, ledger.ErrInDoubt) {
 				c.Fatalf("a backup archives: %+v, %v", a, err)
 			}
 			for reason(d.T, c.Ledger) != "" {
-				if err := c.Vouch(c.Context(), checked); err != nil && !errors.As(err, new(*ledger.DoubtError)) {
+				if err := c.Vouch(c.Context(), checked); err != nil && !errors.Is(err, ledger.ErrInDoubt) {
 					c.Fatal(err)
 				}
 			}

@@ -74,7 +74,7 @@ func TestF055BackupOfALedgerInUse(t *testing.T) {
 		}
 		c.refused(of("anna", 40, body))
 		for reason(t, c.Ledger) != "" { // it may also have been copied while it was in use
-			if err := c.Vouch(t.Context(), checked); err != nil && !errors.As(err, new(*ledger.DoubtError)) {
+			if err := c.Vouch(t.Context(), checked); err != nil && !errors.Is(err, ledger.ErrInDoubt) {
 				t.Fatal(err)
 			}
 		}

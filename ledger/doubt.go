@@ -13,6 +13,9 @@ import (
 	"github.com/botix-pro/sdk-go/retry"
 )
 
+// ErrInDoubt is matched by every *[DoubtError].
+var ErrInDoubt = errors.New("the ledger is in doubt, and nothing is sent from it")
+
 // DoubtError says that the ledger may not know all that was sent: its database
 // seems to be an older copy, or one of two that are in use. It can be read, looked
 // up and recorded in, and nothing is sent from it, by calls, [Ledger.Resume] or
@@ -31,12 +34,15 @@ type DoubtError struct {
 }
 
 func (e *DoubtError) Error() string {
-	text := "the ledger is in doubt, and nothing is sent from it: " + e.Detail + ". Find out at the server what was done"
+	text := ErrInDoubt.Error() + ": " + e.Detail + ". Find out at the server what was done"
 	if !e.Since.IsZero() {
 		text += " since " + e.Since.Format(time.RFC3339)
 	}
 	return text + ", then vouch for the ledger (Ledger.Vouch)"
 }
+
+// Is reports whether target is [ErrInDoubt].
+func (e *DoubtError) Is(target error) bool { return target == ErrInDoubt }
 
 // Unwrap returns why a witness cannot be asked.
 func (e *DoubtError) Unwrap() error { return e.Err }
@@ -54,8 +60,9 @@ type trust struct {
 }
 
 // Doubt returns nil when operations may be sent from the ledger, a *[DoubtError]
-// when not, and an *[UnreadableError] when that cannot be found out. A ledger that
-// is in doubt is examined anew each time: another process may have vouched for it.
+// when not, and an *[UnreadableError] or the error of ctx when that cannot be found
+// out. A ledger that is in doubt is examined anew each time: another process may have
+// vouched for it.
 func (l *Ledger) Doubt(ctx context.Context) error {
 	if l.trust.whole.Load() {
 		return nil
@@ -75,6 +82,9 @@ func (l *Ledger) examine(ctx context.Context) error {
 	for i, w := range l.witnesses {
 		said[i].name = nameOf(w)
 		said[i].mark, said[i].err = w.Recall(ctx)
+	}
+	if err := ctx.Err(); err != nil { // which is no word about the ledger
+		return err
 	}
 	var mark store.Mark
 	var others []store.Instance

@@ -99,8 +99,11 @@ func TestAnOlderCopySendsNothing(t *testing.T) {
 		sends(1) // is answered from what the copy has
 		for _, n := range []int{4, 7} {
 			err := send(n)
-			if _, ok := errors.AsType[*ledger.DoubtError](err); !ok || retry.OutcomeOf(err) != retry.Unknown {
+			if !errors.Is(err, ledger.ErrInDoubt) || retry.OutcomeOf(err) != retry.Unknown {
 				t.Errorf("order %d: %v, outcome %v; want a doubt and an unknown outcome", n, err, retry.OutcomeOf(err))
+			}
+			if failed, ok := errors.AsType[*botix.Error](err); ok && !strings.Contains(failed.Next(), "vouch for the ledger") {
+				t.Errorf("order %d: what to do is %q", n, failed.Next())
 			}
 		}
 	})
@@ -127,7 +130,7 @@ func (d *desk) refused(draft *ledger.Draft) {
 		d.Fatal(err)
 	}
 	defer drive.Close()
-	if _, ok := errors.AsType[*ledger.DoubtError](drive.Begin(d.Context(), open)); !ok {
+	if err := drive.Begin(d.Context(), open); !errors.Is(err, ledger.ErrInDoubt) {
 		d.Errorf("Begin = %v, want a doubt", err)
 	}
 }

@@ -83,7 +83,7 @@ func (m *marker) mark(ctx context.Context, leaving bool) error {
 	defer m.marking.Unlock()
 	m.due.Store(false) // what is written from here on is for the next mark
 	m.failed = m.ledger.Doubt(ctx)
-	if _, inDoubt := errors.AsType[*DoubtError](m.failed); inDoubt {
+	if errors.Is(m.failed, ErrInDoubt) {
 		m.failed = nil
 		return nil
 	}

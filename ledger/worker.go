@@ -116,7 +116,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		}
 		w.ledger.marker.keepAlive()
 		full, err := s.takeUp(ctx)
-		_, inDoubt := errors.AsType[*DoubtError](err)
+		inDoubt := errors.Is(err, ErrInDoubt)
 		switch {
 		case errors.Is(err, ErrClosed):
 			return err

@@ -68,6 +68,7 @@
 //	botix.ErrRateLimited               nothing                              after RetryAt
 //	ledger.ErrBlocked                  nothing: another one is unknown      settle that one first
 //	ledger.ErrSuperseded               nothing: a newer one was sent        nothing
+//	ledger.ErrInDoubt                  nothing now: an older or copied one  docs/safekeeping.md
 //	ledger.ErrResultNotKept            it was done before                   the secret was shown then
 //
 // and, before doing anything again, [retry.OutcomeOf]: when it is Unknown the change

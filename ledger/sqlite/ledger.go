@@ -41,8 +41,7 @@ func begin(ctx context.Context, s store.Store, opts []ledger.Option) (*ledger.Le
 	if err != nil {
 		return nil, err
 	}
-	err = l.Doubt(ctx)
-	if _, inDoubt := errors.AsType[*ledger.DoubtError](err); err != nil && !inDoubt {
+	if err := l.Doubt(ctx); err != nil && !errors.Is(err, ledger.ErrInDoubt) {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
