@@ -175,7 +175,7 @@ func (r *row) agrees(operation string, calls []botixtest.Call, effects []botixte
 		if len(effects) == 1 && op.TargetOwned {
 			p.that(op.TargetID == strconv.FormatInt(effects[0].ID, 10), "target %s, effect %d", op.TargetID, effects[0].ID)
 		}
-		p.that(op.TargetOwned == (operation == "messagesSend" || operation == "contactsCreate"), "target owned: %t", op.TargetOwned)
+		p.that(op.TargetOwned == (operation == "messagesSend" || operation == "contactsCreate" || operation == "webhooksCreate"), "target owned: %t", op.TargetOwned)
 		p.that((op.Result == nil) == (operation == "webhooksCreate"), "result: %d bytes", len(op.Result))
 	case ledger.StatusFailedFinal, ledger.StatusFailedRetryable:
 		p.that(len(effects) == 0, "%s with %d effects", status, len(effects))
