@@ -203,7 +203,7 @@ func TestCarefulStaysCareful(t *testing.T) {
 func TestAStaleDateOpensNoWindow(t *testing.T) {
 	withLedger(t, botixtest.Config{}, []botix.Option{botix.WithRetry(retry.Policy{MaxAttempts: 1})}, func(s *sandbox, _ *ledger.Ledger) {
 		id := s.contact("Анна")
-		s.srv.Script(botixtest.On("messagesSend").Nth(1).Do(botixtest.EmptyBody()))
+		s.srv.Script(botixtest.On("messagesSend").Nth(1).Do(botixtest.EmptyBody()), botixtest.On("messagesList").Do(botixtest.Status(500)))
 		send := botix.SendMessage{ContactID: id, Content: "x"}
 		if _, err := s.client.Messages.Send(s.Context(), send, botix.WithIntent(intent)); retry.OutcomeOf(err) != retry.Unknown {
 			s.Fatal(err)

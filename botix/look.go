@@ -48,8 +48,9 @@ type lineup[T any] struct {
 
 // span is when the effect can have come to be, on the server's clock: not before
 // from, and if it was since sure, after the first send for certain. In between,
-// the clocks do not tell.
-type span struct{ from, sure time.Time }
+// the clocks do not tell. By done the server was done with the last attempt, as
+// far as anybody knows. The latter two are zero where its time is not known.
+type span struct{ from, sure, done time.Time }
 
 const (
 	// slack is how far the clock in an answer's Date and the one of the objects
@@ -59,18 +60,19 @@ const (
 	blind = 25 * time.Hour
 )
 
-func spanOf(first call.Send) span {
-	if at, known := first.Server(); known {
-		return span{at.Add(-slack), at}
+func spanOf(s call.Search) span {
+	at, known := s.First.Server()
+	if !known {
+		return span{from: s.First.Local.Add(-blind)}
 	}
-	return span{from: first.Local.Add(-blind)}
+	return span{at.Add(-slack), at, s.First.Date.Add(s.Done.Sub(s.First.Received) + time.Second)}
 }
 
 // note puts an object that looks like the call's where its time belongs.
 func (l *lineup[T]) note(when span, createdAt time.Time, likeness uint64, o call.Object) {
 	switch {
 	case createdAt.Before(when.from):
-	case when.sure.IsZero() || createdAt.Before(when.sure):
+	case when.sure.IsZero() || createdAt.Before(when.sure) || createdAt.After(when.done):
 		l.perhaps.Add(likeness, o)
 	default:
 		l.sure.Add(likeness, o)
@@ -96,7 +98,7 @@ const most = 1000
 // result where the answer would have gone.
 func (s *seek[T]) look(c *Client, env *envelope[T]) func(context.Context, call.Search) (call.Sighting, error) {
 	return func(ctx context.Context, search call.Search) (call.Sighting, error) {
-		found, err := s.find(ctx, spanOf(search.First))
+		found, err := s.find(ctx, spanOf(search))
 		if err == nil {
 			err = found.leaveOthers(ctx, search)
 		}

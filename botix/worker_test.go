@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -461,46 +460,55 @@ func TestF026AWorkerStartsInAClosedWindow(t *testing.T) {
 	})
 }
 
-// A server that cannot be reached is not hammered, and once it is back all is
-// sent. Without the pause of shift.finish the requests are many times as many.
-func TestAnOutage(t *testing.T) {
-	cfg := botixtest.Config{PerMinute: botixtest.Unlimited, PerDay: botixtest.Unlimited}
-	withLedger(t, cfg, nil, func(s *sandbox, led *ledger.Ledger) {
-		const n = 300
+// A look that is hours late still finds what its operation did, and does not take for
+// that what somebody else did since. It does so without the end of the span.
+func TestALookThatIsHoursLate(t *testing.T) {
+	for name, tt := range map[string]struct {
+		fault  botixtest.Fault
+		status ledger.Status
+		next   ledger.NextStep
+	}{
+		"it was done":                       {botixtest.Status(502).AfterWork(), ledger.StatusSucceeded, ledger.NextNone},
+		"it was not, and another did since": {botixtest.Status(502), ledger.StatusReconciling, ledger.NextPerson},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withLedger(t, botixtest.Config{}, nil, func(s *sandbox, led *ledger.Ledger) {
+				to := s.contact("Анна")
+				s.srv.Script(botixtest.On("messagesSend").Nth(1).Do(tt.fault), botixtest.On("messagesList").Do(botixtest.Status(503)))
+				op := s.enqueue(botix.SendMessage{ContactID: to, Content: "x"}, 1)
+				s.worked(led, 2*time.Hour)
+				s.stands(s.operation(led, op.ID), ledger.StatusReconciling, ledger.NextLook)
+				s.srv.ClearScript()
+				other := s.connect(s.srv.APIKey(), []botix.Option{botix.WithoutLedger()})
+				if tt.next == ledger.NextPerson {
+					if _, err := other.Messages.Send(s.Context(), botix.SendMessage{ContactID: to, Content: "x"}); err != nil {
+						s.Fatal(err)
+					}
+				}
+				s.worked(led, time.Hour)
+				s.stands(s.operation(led, op.ID), tt.status, tt.next)
+				s.messages(to, 1)
+			})
+		})
+	}
+}
+
+// Two that ask for the same and are looked up at the same moment, hours later, do not
+// tell each other apart. They are looked up again, and not left to a person at once:
+// they are without the patience that begins with the first look.
+func TestTwoAlikeAreLookedUpAgain(t *testing.T) {
+	withLedger(t, botixtest.Config{Latency: time.Second}, nil, func(s *sandbox, led *ledger.Ledger) {
 		to := s.contact("Анна")
-		down := true
-		var mu sync.Mutex
-		s.srv.Script(botixtest.On("messagesSend").When(func(botixtest.Call) bool {
-			mu.Lock()
-			defer mu.Unlock()
-			return down
-		}).Do(botixtest.Status(503)), botixtest.On("messagesList").When(func(botixtest.Call) bool {
-			mu.Lock()
-			defer mu.Unlock()
-			return down
-		}).Do(botixtest.Status(503)))
-		for i := range n {
-			s.enqueue(botix.SendMessage{ContactID: to, Content: fmt.Sprint(i)}, i)
+		s.srv.Script(botixtest.On("messagesSend").Nth(1, 2).Do(botixtest.Status(502).AfterWork()), botixtest.On("messagesList").Do(botixtest.Status(503)))
+		first, second := s.enqueue(botix.SendMessage{ContactID: to, Content: "x"}, 1), s.enqueue(botix.SendMessage{ContactID: to, Content: "x"}, 2)
+		s.worked(led, time.Hour)
+		s.srv.ClearScript()
+		time.Sleep(10 * time.Minute) // both are due
+		s.worked(led, time.Hour)
+		for _, op := range []*ledger.Operation{first, second} {
+			s.stands(s.operation(led, op.ID), ledger.StatusSucceeded, ledger.NextNone)
 		}
-		stop := s.work(led, ledger.WorkerConfig{})
-		time.Sleep(2 * time.Hour)
-		during := len(s.srv.Journal().Calls())
-		if during > 1500 {
-			s.Errorf("%d requests during an outage of two hours", during)
-		}
-		mu.Lock()
-		down = false
-		mu.Unlock()
-		time.Sleep(2 * time.Hour)
-		stop()
-		s.messages(to, n)
-		for i := range n {
-			op, err := s.client.Enqueue(s.Context(), botix.SendMessage{ContactID: to, Content: fmt.Sprint(i)}, nth(i))
-			if err != nil || op.Status != ledger.StatusSucceeded {
-				story, _ := led.Story(s.Context(), op.ID)
-				s.Errorf("%d: %v\n%s", i, err, story)
-			}
-		}
+		s.messages(to, 2)
 	})
 }
 

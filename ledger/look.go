@@ -3,6 +3,8 @@ package ledger
 import (
 	"context"
 	"errors"
+	"slices"
+	"time"
 
 	"github.com/botix-pro/sdk-go/ledger/internal/store"
 	"github.com/botix-pro/sdk-go/retry"
@@ -90,6 +92,21 @@ func (d *Drive) SecretLost(target Target) error {
 		row.ErrorCode = CodeSecretLost
 		row.TargetKind, row.TargetID, row.TargetOwned = target.Kind, target.ID, target.Made
 	})
+}
+
+// BarredSince is when the operation was first barred for a reason; zero if it was not.
+func (d *Drive) BarredSince(ctx context.Context, why string) (at time.Time, err error) {
+	err = d.ledger.store.Read(ctx, func(tx store.Tx) error {
+		history, err := tx.History(ctx, d.op.ID)
+		at = time.Time{}
+		for _, e := range slices.Backward(history) {
+			if e.What == string(CauseBarred) && e.Why == why {
+				at = moment(e.At)
+			}
+		}
+		return err
+	})
+	return at, err
 }
 
 // move changes the operation's standing in a commit of its own.

@@ -8,9 +8,9 @@ import (
 	"github.com/botix-pro/sdk-go/ledger"
 )
 
-// patience is for how long a worker looks again where looks do not tell: others
-// that ask for the same may be under way, or lists lag behind. Then a person has
-// to decide.
+// patience is for how long a worker looks again after a look that did not tell:
+// others that ask for the same may be under way, or lists lag behind. Then a person
+// has to decide.
 const patience = 10 * time.Minute
 
 // Carry drives on what the ledger has, from where it stands, by the rules of
@@ -22,15 +22,24 @@ const patience = 10 * time.Minute
 func (e *Engine) Carry(ctx context.Context, op *Operation, d *ledger.Drive) (*Result, error) {
 	r := &run{engine: e, op: op, given: d}
 	err := r.drive(ctx)
-	if errors.Is(err, ErrAmbiguous) && d.ByWorker() && time.Since(r.first.Local) > patience {
-		if barred := d.Bar(false, barredFor(ErrAmbiguous)); barred != nil {
-			return &r.Result, errors.Join(err, barred)
+	if errors.Is(err, ErrAmbiguous) && d.ByWorker() {
+		if failure := despair(ctx, d, barredFor(ErrAmbiguous)); failure != nil {
+			return &r.Result, errors.Join(err, failure)
 		}
 	}
 	if f, ok := err.(*Failure); ok && f.Reason == nil && d.LooksOnly() {
 		err = nil // it is known to have had no effect; sending it again is its caller's
 	}
 	return &r.Result, err
+}
+
+// despair leaves an operation to a person once looks have not told for long enough.
+func despair(ctx context.Context, d *ledger.Drive, why string) error {
+	since, err := d.BarredSince(ctx, why)
+	if err != nil || since.IsZero() || time.Since(since) <= patience {
+		return err
+	}
+	return d.Bar(false, why)
 }
 
 // enter gets the right to drive the operation: the one that was given, or one

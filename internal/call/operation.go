@@ -105,7 +105,8 @@ type Search struct {
 	Done   time.Time
 	Rivals ledger.Rivals // zero without a ledger
 	// Old: the first send is so long ago that what is there may belong to another
-	// operation of which nobody knows any more. What is not there still tells.
+	// operation of which nobody knows any more. What is not there still tells. A
+	// ledger knows for ever.
 	Old bool
 	// Taken tells which of some objects belong to other operations of the
 	// ledger; nil without one.

@@ -227,11 +227,12 @@ func (r *run) record(p plan) error {
 
 // search is what a look goes by.
 func (r *run) search(ctx context.Context) (Search, error) {
-	s := Search{ID: r.op.ID, First: r.first, Old: time.Since(r.first.Local) > memory}
+	s := Search{ID: r.op.ID, First: r.first}
 	if a := r.last(); a != nil {
 		s.Done = r.engine.Done(a)
 	}
 	if !r.recording() {
+		s.Old = time.Since(r.first.Local) > memory
 		return s, nil
 	}
 	if s.First.Date.IsZero() {
