@@ -106,7 +106,7 @@ func (h *helping) work(o order) (r report) {
 	}
 	// Not by a deadline: the keeper's commits are told by theirs.
 	working, stop := context.WithCancel(ctx)
-	defer time.AfterFunc(30*time.Second, stop).Stop()
+	defer time.AfterFunc(time.Minute, stop).Stop()
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(working) }()
 	for working.Err() == nil && err == nil && !r.After.atRest() {
