@@ -66,6 +66,7 @@ type Drive struct {
 	result   []byte // in clear, of an operation that has succeeded before
 	body     []byte // in clear, of one that goes on; nil where it is new or none is kept
 	attempts []store.Attempt
+	saw      string // evidence for the next change
 
 	shows      pressure // of a workflow: what its last operation showed
 	showsUntil time.Time

@@ -52,6 +52,17 @@ func (d *Drive) Taken(ctx context.Context, targets []Target) (taken []bool, err 
 	return taken, err
 }
 
+// Saw keeps what was read with the change that it leads to, by Found, Absent or Bar:
+// as much of it as evidence can hold, the latest looks first.
+func (d *Drive) Saw(looks []Look) {
+	d.saw = ""
+	for ; len(looks) > 0 && d.saw == ""; looks = looks[1:] {
+		if kept, err := checkEvidence(looks); err == nil {
+			d.saw = kept
+		}
+	}
+}
+
 // Found records that a look found the operation's effect. When the object that
 // was found belongs to another operation, it is [ErrTargetTaken] and nothing
 // changes.
@@ -151,7 +162,7 @@ func (d *Drive) moveFor(why string, cause Cause, release bool, to func(standing)
 				return err
 			}
 		}
-		return change{was: &d.op, is: &row, next: next, cause: cause, by: Decision{Why: why}}.write(ctx, tx)
+		return change{was: &d.op, is: &row, next: next, cause: cause, by: Decision{Why: why}, evidence: d.saw}.write(ctx, tx)
 	})
 	switch {
 	case err == nil:
@@ -160,7 +171,7 @@ func (d *Drive) moveFor(why string, cause Cause, release bool, to func(standing)
 	default:
 		return err
 	}
-	d.op = row
+	d.op, d.saw = row, ""
 	if release {
 		d.ledger.keeper.drop(d)
 	}

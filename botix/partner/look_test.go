@@ -177,6 +177,13 @@ func TestLooksAfterTheKeyIsForgotten(t *testing.T) {
 					if err != nil || op.Status != tt.want || op.Next != tt.next {
 						l.Errorf("it stands at %v, next %v, %v; want %s, next %q", op.Status, op.Next, err, tt.want, tt.next)
 					}
+					story, err := led.Story(l.Context(), id)
+					if err != nil {
+						l.Fatal(err)
+					}
+					if last := story.Events[len(story.Events)-1]; len(last.Evidence) == 0 || last.Evidence[0].SHA256 == "" {
+						l.Errorf("what was read is not kept: %+v", last)
+					}
 				})
 				l.sent(l.operation, 1)
 			})

@@ -23,6 +23,7 @@ func (e *Engine) Carry(ctx context.Context, op *Operation, d *ledger.Drive) (*Re
 	r := &run{engine: e, op: op, given: d}
 	err := r.drive(ctx)
 	if errors.Is(err, ErrAmbiguous) && d.ByWorker() {
+		r.saw()
 		if failure := despair(ctx, d, barredFor(ErrAmbiguous)); failure != nil {
 			return &r.Result, errors.Join(err, failure)
 		}

@@ -94,6 +94,7 @@ func (r *run) keepFound(ctx context.Context) error {
 	case !errors.Is(err, ErrSecretLost):
 		return r.bar(err)
 	case r.recording():
+		r.saw()
 		err = errors.Join(err, r.drives.SecretLost(r.target()))
 	}
 	r.Reading.Code = ledger.CodeSecretLost

@@ -38,6 +38,10 @@ type Operation struct {
 	// lists lag, and takes its time for it.
 	Proves bool
 
+	// Seen is what the last Look read, to be kept with what it leads to; nil where
+	// that is not told.
+	Seen func() []ledger.Look
+
 	// Careful: nothing that may have had its effect is sent again before a look
 	// showed that it had none, whatever the server promises of keys.
 	Careful bool

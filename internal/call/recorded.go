@@ -274,6 +274,7 @@ func (r *run) recordFound() error {
 	if !r.recording() {
 		return nil
 	}
+	r.saw()
 	err := r.drives.Found(r.result(r.op.Render()), r.target())
 	if errors.Is(err, ledger.ErrTargetTaken) {
 		r.Adopted, r.done = false, false
@@ -287,7 +288,15 @@ func (r *run) recordAbsent(next plan) error {
 	if !r.recording() {
 		return nil
 	}
+	r.saw()
 	return r.drives.Absent(next.allowed, next.step == resend)
+}
+
+// saw has what was read kept with what follows from it.
+func (r *run) saw() {
+	if r.op.Seen != nil {
+		r.drives.Saw(r.op.Seen())
+	}
 }
 
 // ended reports whether the operation needs nothing more.
