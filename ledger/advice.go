@@ -89,7 +89,7 @@ type adviceRow struct {
 // advices is the table; the first row that matches is the advice. What the operation
 // is about adds the entries of the runbook.
 var advices = []adviceRow{
-	{func(c circumstances) bool { return c.kind == KindWorkflow }, Advice{
+	{func(c circumstances) bool { return c.kind == KindWorkflow && c.Status != StatusSucceeded }, Advice{
 		Meaning: "It stands as its steps do.",
 		Safe:    []string{"read the stories of the steps that have not succeeded"},
 		Unsafe:  []string{"begin the workflow under another intent while a step may have had its effect"},

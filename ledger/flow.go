@@ -242,8 +242,13 @@ func (f *Flow) bring(ctx context.Context, op *Operation) error {
 	decide := f.decider(op)
 	if decide == nil {
 		err := f.carry(ctx, op.ID)
-		if now, e := l.Operation(ctx, op.ID); err != nil && e == nil && f.decider(now) != nil {
-			return nil // it is decided in the next round
+		if err == nil {
+			return nil
+		}
+		now, e := l.Operation(ctx, op.ID)
+		newly := e == nil && now.Next == NextLook && op.Next != NextLook
+		if newly || e == nil && f.decider(now) != nil {
+			return nil // it is looked up, or decided, in the next round
 		}
 		return err
 	}

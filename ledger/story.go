@@ -102,6 +102,9 @@ func (f *facts) tell(now int64) (*Story, error) {
 	row, attempts := f.row, f.attempts
 	s := &Story{Operation: operation(row), Closing: f.closing, At: moment(now)}
 	recorded := "recorded, to be sent by its " + row.Driver
+	if row.Kind == string(KindWorkflow) {
+		recorded = "begun"
+	}
 	if row.Supersedes != "" {
 		recorded += ", in place of " + row.Supersedes
 	}
@@ -118,6 +121,9 @@ func (f *facts) tell(now int64) (*Story, error) {
 	}
 	for _, e := range f.history {
 		what := strings.TrimSpace(fmt.Sprintf("%s → %s: %s", e.From, e.To, e.What))
+		if row.Kind == string(KindWorkflow) && e.From == e.To {
+			what = e.What // its state
+		}
 		if e.What == string(CauseReissued) {
 			what += " as " + f.successor
 		}

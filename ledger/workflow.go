@@ -52,6 +52,11 @@ func refresh(ctx context.Context, tx store.Tx, parent *store.Operation, at int64
 			return nil, err
 		}
 	}
+	if cause == CauseStep && row.Status == parent.Status && row.NextStep == parent.NextStep {
+		err := tx.Update(ctx, &row, lease) // an attempt began or ended, which its operation tells
+		row.Lease = lease
+		return &row, err
+	}
 	return &row, change{was: parent, is: &row, next: lease, cause: cause}.write(ctx, tx)
 }
 
