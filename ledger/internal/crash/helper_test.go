@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/botix-pro/sdk-go/botix"
+	"github.com/botix-pro/sdk-go/botix/partner"
 	"github.com/botix-pro/sdk-go/ledger"
 	"github.com/botix-pro/sdk-go/ledger/internal/store"
 	"github.com/botix-pro/sdk-go/ledger/sqlite"
@@ -65,6 +66,8 @@ type order struct {
 	Span int           // Do load and resume: how many intents from N on are called for
 
 	Deliver bool // Do event: the sender delivers it first
+
+	Partner partnerOrder // Do provision, topup, pay, decide, shop
 }
 
 // report is a helper's answer.
@@ -79,6 +82,8 @@ type report struct {
 	Done          int    // Do load: calls that were answered; Do record: orders that are saved
 	Rows          []*row // Do resume: how each intent stands
 	Worked        worked // Do event
+
+	Customer *partner.Provisioning // Do provision
 }
 
 // outcome is what a caller got.
@@ -168,6 +173,16 @@ func (h *helping) follow(o order) report {
 		return h.record(o)
 	case "work":
 		return h.work(o)
+	case "provision":
+		return h.provision(o)
+	case "topup":
+		return h.topUp(o)
+	case "pay":
+		return h.pay(o)
+	case "decide":
+		return h.decide(o)
+	case "shop":
+		return h.shop(o)
 	case "age":
 		return report{Err: text(age(o.File, o.Age))}
 	}
