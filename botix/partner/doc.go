@@ -74,6 +74,15 @@
 // and, before doing anything again, [retry.OutcomeOf]: when it is Unknown the change
 // may have been made, and is repeated under the same key, never under a new one.
 //
+// # Reconciling
+//
+// With a ledger, what got no answer can be found out. [Client.Reconcile] asks the
+// ledger, the audit log and the lists, sends nothing, and records a verdict with what
+// it read; [Client.Sweep] does so for whatever has been unknown for a while. An
+// [Auditor] compares the ledger with the server: a group's wallet to the last digit,
+// and the audit log. When the ledger itself is lost, [Auditor.PlanRebuild] plans what
+// it can be given back. What waits for a person is in [ledger.Ledger.Queue].
+//
 // # Contract
 //
 // The platform shows the routes of the Partner API to partners only. Those here are
