@@ -221,9 +221,12 @@ func (c *Client) ReplaceLostKey(ctx context.Context, operationID string, by ledg
 
 // version joins what tells several intents of one action apart.
 func version(parts ...string) string {
-	escaped := make([]string, len(parts))
+	all := make([]string, len(parts))
 	for i, part := range parts {
-		escaped[i] = string(idemkey.Open(part))
+		all[i] = escaped(part)
 	}
-	return strings.Join(escaped, "/")
+	return strings.Join(all, "/")
 }
+
+// escaped is a part of a version: it has no slash.
+func escaped(part string) string { return string(idemkey.Open(part)) }

@@ -151,17 +151,36 @@ func (p *planner) groups(ctx context.Context, n Naming) (map[GroupID]*Group, err
 		if n.Key == nil {
 			continue
 		}
-		for k, err := range p.auditor.server.keys.All(ctx, g.ID, ListKeys{Limit: maxPageSize}, patiently) {
-			if err != nil {
-				return nil, err
-			}
-			p.add(n.Key(g, k), RebuildEntry{
-				Operation: "keysCreate", Kind: "key", ID: string(k.ID), Made: k.CreatedAt, ids: ids, target: ledger.Target{Made: true},
-				body: CreateKey{k.Function, orZero(k.Name), orZero(k.ExternalID)},
-			})
+		if err := p.keys(ctx, n, g, ids); err != nil {
+			return nil, err
 		}
 	}
 	return groups, nil
+}
+
+// keys gathers those of a group. Of several under one name, one that was revoked is
+// the one that another took the place of.
+func (p *planner) keys(ctx context.Context, n Naming, g *Group, ids map[string]string) error {
+	var keys []*Key
+	live := map[Name]bool{}
+	for k, err := range p.auditor.server.keys.All(ctx, g.ID, ListKeys{Limit: maxPageSize}, patiently) {
+		if err != nil {
+			return err
+		}
+		keys = append(keys, k)
+		live[n.Key(g, k)] = live[n.Key(g, k)] || k.Status != KeyRevoked
+	}
+	for _, k := range keys {
+		name := n.Key(g, k)
+		if live[name] && k.Status == KeyRevoked {
+			continue
+		}
+		p.add(name, RebuildEntry{
+			Operation: "keysCreate", Kind: "key", ID: string(k.ID), Made: k.CreatedAt, ids: ids, target: ledger.Target{Made: true},
+			body: CreateKey{k.Function, orZero(k.Name), orZero(k.ExternalID)},
+		})
+	}
+	return nil
 }
 
 func (p *planner) topUps(ctx context.Context, n Naming, groups map[GroupID]*Group) error {
