@@ -15,8 +15,9 @@ import (
 type Restored struct {
 	Draft  Draft // without an ID it gets a new one
 	Target Target
-	Result []byte    // the answer as a repeat of the intent is to get it; nil: it gets [ErrResultNotKept]
-	At     time.Time // when it was done
+	Result []byte     // the answer as a repeat of the intent is to get it; nil: it gets [ErrResultNotKept]
+	At     time.Time  // when it was done
+	Steps  []Restored // of a workflow ([Machine.Draft]): its operations
 }
 
 // Restore records operations that a lost ledger had, on somebody's word, which is kept
@@ -36,25 +37,14 @@ func (l *Ledger) Restore(ctx context.Context, all []Restored, by Decision) (n in
 	for len(all) > 0 {
 		some := all[:min(atOnce, len(all))]
 		all = all[len(some):]
-		wishes := make([]*Drive, len(some))
-		for i := range some {
-			if wishes[i], err = l.wasDone(some[i].Draft); err != nil {
-				return n, fmt.Errorf("restoring %s %s: %w", some[i].Target.Kind, some[i].Target.ID, err)
-			}
+		wishes, err := l.wereDone(some)
+		if err != nil {
+			return n, err
 		}
 		done := 0
-		err := l.store.Write(ctx, func(tx store.Tx) error {
-			done = 0
-			for i, d := range wishes {
-				isNew, err := d.restore(ctx, tx, &some[i], by)
-				if err != nil {
-					return fmt.Errorf("restoring %s %s: %w", some[i].Target.Kind, some[i].Target.ID, err)
-				}
-				if isNew {
-					done++
-				}
-			}
-			return nil
+		err = l.store.Write(ctx, func(tx store.Tx) error {
+			done, err = restoreAll(ctx, tx, wishes, "", by)
+			return err
 		})
 		if err != nil {
 			return n, err
@@ -64,7 +54,33 @@ func (l *Ledger) Restore(ctx context.Context, all []Restored, by Decision) (n in
 	return n, nil
 }
 
-// wasDone is what is to be restored, checked.
+// bygone is an operation that is to be restored, checked.
+type bygone struct {
+	*Drive
+	*Restored
+	steps []bygone
+}
+
+func (l *Ledger) wereDone(all []Restored) ([]bygone, error) {
+	wishes := make([]bygone, len(all))
+	for i := range all {
+		r := &all[i]
+		d, err := l.wasDone(r.Draft)
+		if err != nil {
+			return nil, r.failed(err)
+		}
+		wishes[i] = bygone{Drive: d, Restored: r}
+		if wishes[i].steps, err = l.wereDone(r.Steps); err != nil {
+			return nil, err
+		}
+	}
+	return wishes, nil
+}
+
+func (r *Restored) failed(err error) error {
+	return fmt.Errorf("restoring %s %s for %s: %w", r.Draft.Intent.Action, r.Target.ID, r.Draft.Intent.Customer, err)
+}
+
 func (l *Ledger) wasDone(draft Draft) (*Drive, error) {
 	if draft.Intent != (Intent{}) || !draft.Named {
 		if err := draft.Intent.Check(); err != nil {
@@ -74,34 +90,69 @@ func (l *Ledger) wasDone(draft Draft) (*Drive, error) {
 	if draft.ID == "" {
 		draft.ID = newID(l.store.Now())
 	}
-	draft.Driver = DriverCaller
+	draft.Driver = cmp.Or(draft.Driver, DriverCaller)
 	d := &Drive{ledger: l, draft: &draft, leave: func() {}, keeping: draft.Keeping.Or(l.keeping)}
 	return d, d.prepare()
 }
 
-// restore adds an operation as done, unless it is there.
-func (d *Drive) restore(ctx context.Context, tx store.Tx, r *Restored, by Decision) (isNew bool, err error) {
-	if _, err := d.recorded(ctx, tx); !errors.Is(err, store.ErrNotFound) {
-		return false, err
+// restoreAll adds operations as done, but for those that are there, and returns how
+// many it has added.
+func restoreAll(ctx context.Context, tx store.Tx, all []bygone, parent string, by Decision) (n int, err error) {
+	for _, o := range all {
+		row := o.op
+		row.ParentID = parent
+		was, err := o.recorded(ctx, tx)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			n++
+			err = o.restore(ctx, tx, &row, by)
+		case err == nil && parent != "" && was.ParentID == "" && was.Status == StatusSucceeded:
+			err = tx.SetParent(ctx, was.ID, parent)
+		}
+		if err != nil {
+			return n, o.failed(err)
+		}
+		if was == nil {
+			steps, err := restoreAll(ctx, tx, o.steps, row.ID, by)
+			n += steps
+			if err != nil {
+				return n, err
+			}
+		}
 	}
-	if r.Target.Made {
-		if _, err := tx.ByTarget(ctx, d.op.API, r.Target.Kind, r.Target.ID); !errors.Is(err, store.ErrNotFound) {
-			return false, cmp.Or(err, ErrTargetTaken)
+	return n, nil
+}
+
+// restore adds an operation as done.
+func (o *bygone) restore(ctx context.Context, tx store.Tx, row *store.Operation, by Decision) error {
+	if t := o.Target; t.Made {
+		if _, err := tx.ByTarget(ctx, row.API, t.Kind, t.ID); !errors.Is(err, store.ErrNotFound) {
+			return cmp.Or(err, ErrTargetTaken)
 		}
 	}
 	stands, err := standing{}.to(CauseRestored, standing{Status: StatusSucceeded})
 	if err != nil {
-		return false, err
+		return err
 	}
-	row := d.op
-	row.CreatedAt = millis(r.At)
-	row.UpdatedAt, row.FirstSentAt = row.CreatedAt, row.CreatedAt
-	succeed(&row, d.keepResult(r.Result), r.Target)
-	stands.write(&row)
-	if err := d.add(ctx, tx, &row); err != nil {
-		return false, err
+	row.CreatedAt = millis(o.At)
+	row.UpdatedAt = row.CreatedAt
+	if o.draft.workflow == nil {
+		row.FirstSentAt = row.CreatedAt
 	}
-	return true, tx.Append(ctx, &store.Event{
-		OperationID: row.ID, At: d.ledger.store.Now(), To: row.Status, What: string(CauseRestored), Who: by.Who, Why: by.Why,
+	succeed(row, o.keepResult(o.Result), o.Target)
+	stands.write(row)
+	if err := o.add(ctx, tx, row); err != nil {
+		return err
+	}
+	if o.draft.workflow != nil {
+		w := *o.draft.workflow
+		w.OperationID, w.Begun = row.ID, len(w.States)-1
+		w.State = w.States[w.Begun]
+		if err := tx.InsertWorkflow(ctx, &w); err != nil {
+			return err
+		}
+	}
+	return tx.Append(ctx, &store.Event{
+		OperationID: row.ID, At: o.ledger.store.Now(), To: row.Status, What: string(CauseRestored), Who: by.Who, Why: by.Why,
 	})
 }

@@ -9,48 +9,27 @@ import (
 
 // Naming says under which names [Client.Provision] and [Client.TopUp] have recorded
 // what is at the server, so that a ledger that was lost can be given it back
-// ([Auditor.PlanRebuild]): run again, they find it done. signup returns the sign-up
-// version of a group, "" for one that is not of a customer that was provisioned.
+// ([Auditor.PlanRebuild]): run again, they find it done. signup returns the customer of
+// a group as the program would provision it, from a table of its own; false for a group
+// that was made in another way.
 //
-// What [Client.SetLimit] set since has taken the place of the limit of the sign-up; a
-// repeat of that sign-up is then a *[ledger.MismatchError], and sends nothing. The
-// secrets of keys stay in their store, under the ids that the lost ledger had.
-func (c *Client) Naming(signup func(*Group) string) Naming {
-	named := func(g *Group, action, version string, key string, err error) Name {
-		if err != nil || orZero(g.ExternalID) == "" || signup(g) == "" {
-			return Name{}
-		}
-		return Name{Intent: ledger.Intent{Customer: *g.ExternalID, Action: action, Version: version}, Key: key}
-	}
+// The secrets of keys stay in their store, under the ids that the lost ledger had.
+func (c *Client) Naming(signup func(*Group) (Customer, bool)) Naming {
 	return Naming{
-		Group: func(g *Group) Name {
-			key, err := c.keys.CreateGroup(orZero(g.ExternalID), signup(g))
-			return named(g, ledger.ActionCreateGroup, signup(g), key, err)
-		},
-		Key: func(g *Group, k *Key) Name {
-			version := orZero(k.ExternalID)
-			if version != signup(g)+"/"+escaped(string(k.Function)) {
-				return Name{}
-			}
-			key, err := c.keys.CreateKey(orZero(g.ExternalID), g.ID, k.Function, signup(g))
-			return named(g, ledger.ActionCreateKey, version, key, err)
-		},
-		Limit: func(g *Group) Name {
-			key, err := c.keys.SetSpendLimit(orZero(g.ExternalID), g.ID, "signup-"+signup(g))
-			return named(g, ledger.ActionSetLimit, signup(g), key, err)
-		},
+		Customer: signup,
 		TopUp: func(g *Group, t *Transaction) Name {
+			customer, known := signup(g)
 			event, entry, ok := strings.Cut(orZero(t.Reference), "/")
-			if !ok {
+			if !known || !ok {
 				return Name{}
 			}
 			event, err1 := url.PathUnescape(event)
 			entry, err2 := url.PathUnescape(entry)
-			key, err := c.keys.TopUp(orZero(g.ExternalID), event, entry)
-			if err1 != nil || err2 != nil {
+			key, err := c.keys.TopUp(customer.ID, event, entry)
+			if err1 != nil || err2 != nil || err != nil {
 				return Name{}
 			}
-			return named(g, ledger.ActionTopUpCredit, *t.Reference, key, err)
+			return Name{Intent: ledger.Intent{Customer: customer.ID, Action: ledger.ActionTopUpCredit, Version: *t.Reference}, Key: key}
 		},
 	}
 }

@@ -115,12 +115,7 @@ func (c *Client) checked(customer Customer) (Customer, error) {
 	case customer.ProjectID < 0:
 		return fail("project_id", "is negative")
 	}
-	if customer.Name == "" {
-		customer.Name = customer.ID
-	}
-	if len(customer.KeyFunctions) == 0 {
-		customer.KeyFunctions = []KeyFunction{DefaultKeyFunction}
-	}
+	customer = customer.withDefaults()
 	seen := map[KeyFunction]bool{}
 	for _, function := range customer.KeyFunctions {
 		if function == "" || seen[function] {
@@ -129,6 +124,16 @@ func (c *Client) checked(customer Customer) (Customer, error) {
 		seen[function] = true
 	}
 	return customer, nil
+}
+
+func (c Customer) withDefaults() Customer {
+	if c.Name == "" {
+		c.Name = c.ID
+	}
+	if len(c.KeyFunctions) == 0 {
+		c.KeyFunctions = []KeyFunction{DefaultKeyFunction}
+	}
+	return c
 }
 
 // provisioner declares the machine.
@@ -183,7 +188,7 @@ func (c *Client) planKeys(ctx context.Context, f *ledger.Flow, in Customer) (dra
 
 func (c *Client) planLimit(ctx context.Context, f *ledger.Flow, in Customer) ([]ledger.Draft, error) {
 	group := groupOf(f)
-	key, err := c.keys.SetSpendLimit(in.ID, group, "signup-"+in.SignupVersion) // not a policy's that is named like it
+	key, err := c.keys.SetSpendLimit(in.ID, group, signupLimit(in.SignupVersion))
 	if err != nil {
 		return nil, err
 	}
@@ -191,6 +196,10 @@ func (c *Client) planLimit(ctx context.Context, f *ledger.Flow, in Customer) ([]
 	draft, err := c.Draft(ctx, limit, f.Intent(ledger.ActionSetLimit), botix.WithKey(key))
 	return []ledger.Draft{draft}, err
 }
+
+// signupLimit is the policy version of the limit of a sign-up: not that of a policy
+// that is named like it.
+func signupLimit(version string) string { return "signup-" + version }
 
 // groupOf is the group that the workflow has made.
 func groupOf(f *ledger.Flow) GroupID {

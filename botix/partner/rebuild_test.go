@@ -192,3 +192,81 @@ func TestAPlanLeavesOutWhatIsNotCertain(t *testing.T) {
 		})
 	})
 }
+
+// Customers that were provisioned by the client's machine: what is whole is restored as
+// provisioned, what was cut off goes on, and running everything again makes nothing
+// twice.
+func TestRebuildProvisionedCustomers(t *testing.T) {
+	const customers = 6
+	dir := t.TempDir()
+	inBubble(t, botixtest.Config{}, nil, func(s *sandbox) {
+		with := func(file string, test func(*ledger.Ledger, *partner.Client)) {
+			s.ledger(filepath.Join(dir, file), func(led *ledger.Ledger) {
+				c := s.connect(s.srv.PartnerKey(), append(exactly(), partner.WithLedger(led), botix.WithSecretStore(&safe{}))...)
+				defer c.Close()
+				test(led, c)
+			})
+		}
+		customer := func(i int) partner.Customer {
+			return partner.Customer{ID: fmt.Sprintf("cust_%d", i), SignupVersion: "v1", Name: "Кофейня", SpendLimit: amount("100.00"), KeyFunctions: []partner.KeyFunction{"bot", "crm/2"}}
+		}
+		all := func(c *partner.Client) {
+			s.Helper()
+			for i := range customers {
+				p, err := c.Provision(s.Context(), customer(i))
+				if err != nil || p.State != ledger.StateProvisioned || len(p.Keys) != 2 {
+					s.Fatalf("Provision = %+v, %v", p, err)
+				}
+				if _, err := c.TopUp(s.Context(), partner.Payment{Customer: p.Customer, GroupID: p.GroupID, Amount: amount("5.00"), EventID: "evt/" + p.Customer, EntryID: "e1"}); err != nil {
+					s.Fatal(err)
+				}
+			}
+		}
+		with("lost.db", func(_ *ledger.Ledger, c *partner.Client) { all(c) })
+		if _, err := s.client.Groups.SetSpendLimit(s.Context(), partner.GroupID(s.behind.GroupsOf("cust_1")[0].ID), partner.SpendLimitUpdate{Limit: botix.Set(amount("250.00"))}); err != nil {
+			s.Fatal(err) // raised since
+		}
+		cutOff := customer(customers)
+		s.behind.AddGroup(botixtest.Group{Name: cutOff.Name, ExternalID: new(cutOff.ID)})
+		before := len(s.srv.Journal().Effects())
+		time.Sleep(8 * 24 * time.Hour)
+
+		with("new.db", func(led *ledger.Ledger, c *partner.Client) {
+			auditor, err := c.Auditor()
+			if err != nil {
+				s.Fatal(err)
+			}
+			plan, err := auditor.PlanRebuild(s.Context(), c.Naming(func(g *partner.Group) (partner.Customer, bool) {
+				for i := range customers + 1 { // the shop's own table
+					if customer := customer(i); *g.ExternalID == customer.ID {
+						return customer, true
+					}
+				}
+				return partner.Customer{}, false
+			}))
+			if err != nil || len(plan.Restore) != 2*customers+1 || len(plan.Left) != 0 || !strings.Contains(plan.String(), "    step   key") {
+				s.Fatalf("the plan is %v, %v", plan, err)
+			}
+			// Of each customer: the workflow with its group, two keys and limit, and a credit.
+			for _, want := range []int{6*customers + 1, 0} {
+				if n, err := c.Rebuild(s.Context(), plan, ledger.Decision{Who: "ann", Why: "the disk"}); err != nil || n != want {
+					s.Errorf("Rebuild = %d, %v; want %d", n, err, want)
+				}
+			}
+			all(c)
+			if n := len(s.srv.Journal().Effects()) - before; n != 0 {
+				s.Errorf("running everything again had %d effects", n)
+			}
+			p, err := c.Provision(s.Context(), cutOff)
+			if err != nil || p.State != ledger.StateProvisioned {
+				s.Errorf("what was cut off: %+v, %v", p, err)
+			}
+			if n := len(s.srv.Journal().Effects()) - before; n != 3 || len(s.behind.GroupsOf(cutOff.ID)) != 1 {
+				s.Errorf("%d effects, want two keys and a limit", n)
+			}
+			if limit := s.behind.GroupsOf("cust_1")[0].SpendLimit; *limit != "250.00" {
+				s.Errorf("the raised limit is %s", *limit)
+			}
+		})
+	})
+}

@@ -391,3 +391,45 @@ func TestF039AlreadyExists(t *testing.T) {
 		})
 	}
 }
+
+// A provisioning is reconciled by its workflow: what may have been done of it is asked
+// about, step by step, and the story names where it is stuck.
+func TestReconcileAProvisioning(t *testing.T) {
+	for operation, tt := range map[string]struct {
+		fault   botixtest.Fault
+		state   ledger.State
+		verdict ledger.VerdictKind
+	}{
+		"groupsCreate":     {botixtest.CutAfter(), ledger.StatePendingCreateGroup, ledger.VerdictHappened},
+		"keysCreate":       {botixtest.CutBefore(), ledger.StateGroupCreatedKeyPending, ledger.VerdictResend},
+		"spendLimitUpdate": {botixtest.CutAfter(), ledger.StateKeyCreatedLimitPending, ledger.VerdictHappened},
+	} {
+		t.Run(operation, func(t *testing.T) {
+			inBubble(t, botixtest.Config{}, nil, func(s *sandbox) {
+				s.ledger(ledgerFile(t), func(led *ledger.Ledger) {
+					c := s.connect(s.srv.PartnerKey(), append(exactly(tries(1)), partner.WithLedger(led), botix.WithSecretStore(&safe{}))...)
+					s.srv.Script(botixtest.On(operation).Nth(1).Do(tt.fault))
+					customer := partner.Customer{ID: "cust_42", SignupVersion: "v1", SpendLimit: amount("100.00")}
+					p, err := c.Provision(s.Context(), customer)
+					if retry.OutcomeOf(err) != retry.Unknown || p.State != tt.state {
+						s.Fatalf("Provision = %+v, %v; want it stuck at %s", p, err, tt.state)
+					}
+					story, err := led.Story(s.Context(), p.OperationID)
+					if err != nil || !strings.Contains(story.String(), "runbook  "+string(tt.state)) {
+						s.Errorf("the story: %v\n%s", err, story)
+					}
+					r := s.reconciled(c, p.OperationID)
+					if len(r.Steps) != 1 || r.Steps[0].Verdict != tt.verdict || !strings.Contains(r.String(), "1 of its operations") {
+						s.Errorf("the report is %s\nwant one step, %q", r, tt.verdict)
+					}
+					if p, err = c.Provision(s.Context(), customer); err != nil || p.State != ledger.StateProvisioned {
+						s.Errorf("Provision = %+v, %v", p, err)
+					}
+					s.effects("groupsCreate", 1)
+					s.effects("keysCreate", 1)
+					s.effects("spendLimitUpdate", 1)
+				})
+			})
+		})
+	}
+}
