@@ -72,6 +72,25 @@ func TestFieldFailuresPage(t *testing.T) {
 	}
 }
 
+// docs/guarantees.md says which test fails without which guard; they exist.
+func TestGuardsPage(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/guarantees.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exists := testsOf(t, "..")
+	tests := fieldTest.FindAllStringSubmatch(string(page), -1)
+	for _, test := range tests {
+		if name := test[1] + "." + test[2]; !exists[name] {
+			t.Errorf("docs/guarantees.md names %s, which does not exist", name)
+		}
+	}
+	if len(tests) < 20 {
+		t.Errorf("only %d tests are named", len(tests))
+	}
+}
+
 // situations are those that a test's name begins with: F080 and F081 of
 // TestF080F081HugeNumbers.
 func situations(test string) (ids []string) {

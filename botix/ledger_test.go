@@ -243,6 +243,33 @@ func TestARepeatOfARejection(t *testing.T) {
 	})
 }
 
+// When the server may have forgotten the key, a repeat looks, and sends nothing. It
+// only fails again without the look of run.goOn.
+func TestARepeatLooksWhenItsKeyIsForgotten(t *testing.T) {
+	withLedger(t, botixtest.Config{}, []botix.Option{once}, func(s *sandbox, _ *ledger.Ledger) {
+		s.srv.Script(botixtest.On("messagesSend").Nth(1).Do(botixtest.CutAfter()))
+		send := botix.SendMessage{ContactID: s.contact("Анна"), Content: "x"}
+		repeat := func() error {
+			_, err := s.client.Messages.Send(s.Context(), send, botix.WithIntent(intent))
+			return err
+		}
+		if err := repeat(); retry.OutcomeOf(err) != retry.Unknown {
+			s.Fatal(err)
+		}
+		time.Sleep(25 * time.Hour)
+		if err := repeat(); !errors.Is(err, botix.ErrWindowClosed) {
+			s.Errorf("the first repeat: %v", err)
+		}
+		if err := repeat(); err != nil {
+			s.Errorf("the second: %v", err)
+		}
+		s.messages(send.ContactID, 1)
+		if s.sends() != 1 {
+			s.Errorf("%d requests, want 1", s.sends())
+		}
+	})
+}
+
 // What somebody gave up may have been done: a repeat must not say otherwise.
 func TestARepeatOfWhatWasGivenUp(t *testing.T) {
 	withLedger(t, botixtest.Config{}, nil, func(s *sandbox, led *ledger.Ledger) {

@@ -146,6 +146,10 @@ func TestResumeKeepsTheGuards(t *testing.T) {
 				s.Errorf("Resume = %v, outcome %v", err, retry.OutcomeOf(err))
 			}
 			s.stands(op, ledger.StatusReconciling, ledger.NextLook)
+			if op, err = led.Resume(s.Context(), id); err != nil { // now it is looked up, and was done
+				s.Error(err)
+			}
+			s.stands(op, ledger.StatusSucceeded, ledger.NextNone)
 			if s.sends() != 1 {
 				s.Errorf("%d requests, want 1", s.sends())
 			}
