@@ -77,9 +77,9 @@ type CreateWebhook struct {
 	Events []WebhookEvent `json:"events"` // required: at least one
 }
 
-func (req CreateWebhook) check(in *checker) {
-	in.webhookURL("url", req.URL)
-	in.events("events", req.Events)
+func (p CreateWebhook) check(in *checker) {
+	in.webhookURL("url", p.URL)
+	in.events("events", p.Events)
 }
 
 // CreatedWebhook is a new subscription with the secret that signs its events.

@@ -24,8 +24,8 @@ var harmless = []string{
 // stays alike, an e-mail becomes an e-mail and a number a number.
 type redaction struct {
 	keep    map[string]bool // fields whose values stay; true for those that the user named
-	aliases map[alias]int  // number of a value among those of its form
-	count   map[string]int // of values, by form
+	aliases map[alias]int   // number of a value among those of its form
+	count   map[string]int  // of values, by form
 	kept    map[string]bool
 
 	in  *json.Decoder
