@@ -26,6 +26,9 @@ func (a alone) Write(ctx context.Context, unit func(store.Tx) error) error {
 func (a alone) Now() int64   { return time.Now().UnixMilli() }
 func (a alone) Close() error { return a.naive.close() }
 
+// Site is nowhere, so that no witness is told of it.
+func (a alone) Site() store.Site { return store.Site{} }
+
 // receiving has senders deliver events of 1 KiB, each a new one, for a while.
 func receiving(b *testing.B, inbox *ledger.Inbox, senders int, d time.Duration) run {
 	b.Helper()
