@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -13,7 +14,7 @@ import (
 	"github.com/botix-pro/sdk-go/ledger/internal/store"
 )
 
-// alone is a store with a commit for each unit.
+// alone is a store with a commit for each unit; it reads as any does.
 type alone struct {
 	store.Store
 	naive *naive
@@ -23,11 +24,7 @@ func (a alone) Write(ctx context.Context, unit func(store.Tx) error) error {
 	return a.naive.write(ctx, unit)
 }
 
-func (a alone) Now() int64   { return time.Now().UnixMilli() }
-func (a alone) Close() error { return a.naive.close() }
-
-// Site is nowhere, so that no witness is told of it.
-func (a alone) Site() store.Site { return store.Site{} }
+func (a alone) Close() error { return errors.Join(a.naive.close(), a.Store.Close()) }
 
 // receiving has senders deliver events of 1 KiB, each a new one, for a while.
 func receiving(b *testing.B, inbox *ledger.Inbox, senders int, d time.Duration) run {
@@ -96,7 +93,11 @@ func BenchmarkReceive(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	ours, each := open(d), open(alone{naive: n})
+	readable, err := OpenStore(b.Context(), filepath.Join(dir, "alone.db"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	ours, each := open(d), open(alone{readable, n})
 	const senders = 64
 	receiving(b, ours, senders, slice/4) // statements prepared, files grown
 	receiving(b, each, senders, slice/4)
