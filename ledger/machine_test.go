@@ -163,7 +163,7 @@ func (s *depot) machine(led *ledger.Ledger, d ledger.Definition[order]) *ledger.
 // works runs a worker for some time.
 func (s *depot) works(led *ledger.Ledger, d time.Duration) {
 	s.Helper()
-	w, err := ledger.NewWorker(led, ledger.WorkerConfig{})
+	w, err := ledger.NewWorker(led, ledger.WorkerConfig{Poll: 10 * time.Second})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -271,10 +271,10 @@ func TestAMachineGoesOnWhereItWasLeft(t *testing.T) {
 					s.did("pack", "ship")
 				})
 				s.open(func(led *ledger.Ledger) {
-					s.works(led, time.Hour) // it has no machine for it
+					s.works(led, time.Minute) // it has no machine for it
 					s.stands(led, id, tt.status, tt.next, "shipping_pending")
 					s.machine(led, delivery())
-					s.works(led, time.Hour)
+					s.works(led, 10*time.Minute)
 					s.stands(led, id, ledger.StatusSucceeded, ledger.NextNone, "delivered")
 				})
 				s.did("pack", "ship", "insure", "bill")
@@ -469,7 +469,7 @@ func TestStepsOfAnyNumber(t *testing.T) {
 				if (err == nil) != (count == 0) {
 					t.Errorf("Run of %d = %v", count, err)
 				}
-				s.works(led, time.Hour)
+				s.works(led, time.Minute)
 				p = s.stands(led, p.ID, ledger.StatusSucceeded, ledger.NextNone, "done")
 				if len(p.Steps) != count || count > 0 && p.Steps[0].Intent.Version != fmt.Sprintf("v%d/a%%2Fb%%200", count) {
 					t.Errorf("%d operations: %+v", len(p.Steps), p.Steps)

@@ -382,7 +382,7 @@ func TestLostKeysAreReplaced(t *testing.T) {
 						if !errors.Is(err, partner.ErrSecretLost) && p.State != ledger.StateKeyCreatedLocalSaveFailed {
 							s.Errorf("Provision = %+v, %v", p, err)
 						}
-						s.worked(led, time.Hour)
+						s.worked(led, 10*time.Minute)
 						lost := s.lostAt(led, p)
 						if lost == nil || lost.Next != ledger.NextPerson {
 							s.Fatalf("the lost key is %+v", lost)
@@ -396,7 +396,7 @@ func TestLostKeysAreReplaced(t *testing.T) {
 						if err != nil || again.Supersedes != lost.ID || again.ParentID != p.OperationID {
 							s.Fatalf("ReplaceLostKey = %+v, %v", again, err)
 						}
-						s.worked(led, time.Hour)
+						s.worked(led, 10*time.Minute)
 						if p, err = c.Provision(s.Context(), customer); err != nil {
 							s.Fatal(err)
 						}

@@ -90,7 +90,7 @@ func TestRecordables(t *testing.T) {
 						}
 						s.effects(operation, 0)
 						s.srv.Script(botixtest.On(operation).Nth(1).Do(botixtest.CutAfter()))
-						s.worked(led, time.Hour)
+						s.worked(led, time.Minute)
 						if got := s.operation(led, op.ID); got.Status != ledger.StatusSucceeded {
 							s.Errorf("it stands at %s", got.Status)
 						}
@@ -202,7 +202,7 @@ func TestAnEventLeadsToOneCredit(t *testing.T) {
 				s.Fatalf("the event is %+v, %v", event, err)
 			}
 			s.srv.Script(botixtest.On("topUpsCreate").Nth(1).Do(botixtest.HTML(502).AfterWork()))
-			s.worked(led, time.Hour)
+			s.worked(led, 5*time.Minute)
 			if got := s.operation(led, event.Operations[0]); got.Status != ledger.StatusSucceeded {
 				s.Errorf("it stands at %s", got.Status)
 			}

@@ -21,10 +21,10 @@ func TestRotateKey(t *testing.T) {
 		fault   botixtest.Rule
 	}{
 		"at once":                      {0, botixtest.Rule{}},
-		"with an overlap":              {3 * time.Hour, botixtest.Rule{}},
-		"the new key's answer is lost": {time.Hour, botixtest.On("keysCreate").Nth(1).Do(botixtest.CutAfter())},
-		"the revocation's is":          {time.Hour, botixtest.On("keysDelete").Nth(1).Do(botixtest.CutAfter())},
-		"the key cannot be read":       {time.Hour, botixtest.On("keysGet").Nth(1, 2, 3, 4).Do(botixtest.HTML(502))},
+		"with an overlap":              {30 * time.Minute, botixtest.Rule{}},
+		"the new key's answer is lost": {10 * time.Minute, botixtest.On("keysCreate").Nth(1).Do(botixtest.CutAfter())},
+		"the revocation's is":          {10 * time.Minute, botixtest.On("keysDelete").Nth(1).Do(botixtest.CutAfter())},
+		"the key cannot be read":       {10 * time.Minute, botixtest.On("keysGet").Nth(1, 2, 3, 4).Do(botixtest.HTML(502))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := ledgerFile(t)
@@ -51,7 +51,7 @@ func TestRotateKey(t *testing.T) {
 				})
 				s.ledger(file, func(led *ledger.Ledger) {
 					c := s.reseller(led, vault)
-					s.worked(led, tt.overlap+time.Hour)
+					s.worked(led, tt.overlap+5*time.Minute)
 					p, err := c.RotateKey(s.Context(), rotation)
 					if err != nil || p.ID != id || p.State != partner.StateRotated {
 						s.Fatalf("RotateKey = %+v, %v", p, err)
@@ -134,7 +134,7 @@ func TestCloseCustomer(t *testing.T) {
 		})
 		s.ledger(file, func(led *ledger.Ledger) {
 			c := s.reseller(led, &safe{})
-			s.worked(led, time.Hour)
+			s.worked(led, 10*time.Minute)
 			p, err := c.CloseCustomer(s.Context(), closing)
 			if err != nil || p.State != partner.StateClosed || len(p.Steps) != 3 {
 				s.Errorf("CloseCustomer = %+v, %v", p, err)
