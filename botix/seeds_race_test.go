@@ -5,3 +5,6 @@ package botix_test
 // The detector makes each history many times slower, and finds what it can find
 // in few of them.
 const seeds = 200
+
+// recorded is how many operations meet an outage.
+const recorded = 1_000

@@ -4,3 +4,6 @@ package botix_test
 
 // seeds is how many random histories the property tests look at.
 const seeds = 2000
+
+// recorded is how many operations meet an outage.
+const recorded = 10_000
