@@ -110,6 +110,7 @@ func (d *Drive) lock(ctx context.Context, tx store.Tx) (*locked, error) {
 		return nil, err
 	}
 	l := d.ledger
+	row.Credential = d.draft.Credential // for good, where another key takes over
 	lease := store.Lease{Owner: l.owner, Token: row.Lease.Token + 1, Until: l.store.Now() + l.lease.Milliseconds()}
 	if err := tx.Update(ctx, row, lease); err != nil {
 		return nil, err

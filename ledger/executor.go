@@ -61,6 +61,19 @@ func (l *Ledger) executor(p Place) Executor {
 	return nil
 }
 
+// standIn returns the latest that was registered for a place's API and server, by
+// whatever API key; nil for none.
+func (l *Ledger) standIn(p Place) Executor {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range slices.Backward(l.executors) {
+		if at := e.Place(); at.API == p.API && at.Origin == p.Origin {
+			return e.Executor
+		}
+	}
+	return nil
+}
+
 // places returns where this process can send, each once.
 func (l *Ledger) places() []Place {
 	l.mu.Lock()

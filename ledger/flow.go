@@ -285,8 +285,11 @@ func (f *Flow) carry(ctx context.Context, id string) error {
 	}
 	p := Place{row.API, row.Origin, row.Credential}
 	e := l.executor(p)
-	if p == f.machine.place {
+	switch {
+	case p.API == f.machine.place.API:
 		e = f.machine // whether or not it is registered still
+	case e == nil && f.drive.resumed: // the API key may have been replaced
+		e = l.standIn(p)
 	}
 	if e == nil {
 		return &NoExecutorError{id, p}

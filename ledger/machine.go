@@ -175,6 +175,19 @@ func (m *Machine[In]) Run(ctx context.Context, customer, version string, in In) 
 	return m.core.run(ctx, draft)
 }
 
+// Resume drives one workflow on by its id, as [Ledger.Resume] does. It also takes over
+// one that was begun under another [Definition.Place], such as that of an API key which
+// was replaced since: what was never possibly sent goes on under the new key, and what
+// may have been is a *[GuardError].
+func (m *Machine[In]) Resume(ctx context.Context, id string) (*Progress, error) {
+	l := m.core.ledger
+	_, err := l.ResumeWith(ctx, id, m.core)
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), aftermath)
+	defer cancel()
+	p, readErr := l.Progress(after, id)
+	return p, errors.Join(err, readErr)
+}
+
 // RecordTx begins a workflow in a transaction of the caller's, as
 // [Ledger.RecordTx] records an operation. Workers drive it.
 func (m *Machine[In]) RecordTx(ctx context.Context, tx *sql.Tx, customer, version string, in In) (*Operation, error) {

@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -66,9 +67,14 @@ func (s *depot) did(want ...string) {
 type clerk struct {
 	depot  *depot
 	during func(*ledger.Drive)
+	key    string // "": the depot's first
 }
 
-func (c *clerk) Place() ledger.Place { return workplace }
+func (c *clerk) Place() ledger.Place {
+	p := workplace
+	p.Credential = cmp.Or(c.key, p.Credential)
+	return p
+}
 
 func (c *clerk) Carry(ctx context.Context, d *ledger.Drive) error {
 	if err := d.Accept(ctx, &ledger.Draft{}); err != nil {
@@ -376,7 +382,7 @@ func TestAWorkflowMovesWhenAStepGoesOn(t *testing.T) {
 			p, _ := m.Run(t.Context(), "cust_42", "v1", parcel)
 			s.stands(led, p.ID, ledger.StatusFailedRetryable, ledger.NextResend, "packing_pending")
 			looked := false
-			led.Register(&clerk{s, func(*ledger.Drive) {
+			led.Register(&clerk{depot: s, during: func(*ledger.Drive) {
 				now := s.stands(led, p.ID, ledger.StatusPending, ledger.NextNone, ledger.State(map[bool]string{false: "packing_pending", true: "shipping_pending"}[looked]))
 				if !now.PossiblySent || now.LockedUntil.IsZero() {
 					t.Errorf("with an attempt under way: %+v", now.Operation)
@@ -644,6 +650,74 @@ func TestAMachineDecidesByItself(t *testing.T) {
 			t.Errorf("asked %d times", asked)
 		}
 	})
+}
+
+// An API key is replaced while a workflow is under way. A worker of the new one leaves
+// it alone; on somebody's word it goes on, unless something may have been done under
+// the old key.
+func TestAReplacedKeyTakesAWorkflowOver(t *testing.T) {
+	for name, tt := range map[string]struct {
+		outcome retry.Outcome
+		guarded bool
+	}{"nothing was sent": {retry.NotSent, false}, "it may have been done": {retry.Unknown, true}} {
+		t.Run(name, func(t *testing.T) {
+			s := newDepot(t)
+			synctest.Test(t, func(t *testing.T) {
+				s.T = t
+				under := func(credential string) ledger.Definition[order] {
+					step := func(state ledger.State, action string) ledger.Step[order] {
+						return ledger.Step[order]{State: state, Calls: func(_ context.Context, f *ledger.Flow, _ order) ([]ledger.Draft, error) {
+							d := call(f.Intent(action))
+							d.Credential = credential
+							return []ledger.Draft{d}, nil
+						}}
+					}
+					return ledger.Definition[order]{
+						Name: "deliver", Place: ledger.Place{Origin: workplace.Origin, Credential: credential}, Done: "delivered",
+						Steps: []ledger.Step[order]{step("packing_pending", "pack"), step("shipping_pending", "ship"), step("bill_pending", "bill")},
+					}
+				}
+				s.answers["ship"] = []retry.Outcome{tt.outcome}
+				var id string
+				s.open(func(led *ledger.Ledger) {
+					p, err := s.machine(led, under(workplace.Credential)).Run(t.Context(), "cust_42", "order-1", parcel)
+					if retry.OutcomeOf(err) != tt.outcome {
+						t.Fatalf("Run = %v", err)
+					}
+					id = p.ID
+				})
+				led, err := sqlite.Open(t.Context(), s.file, ledger.Namespace("test"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() {
+					if err := led.Close(); err != nil {
+						t.Error(err)
+					}
+				}()
+				led.Register(&clerk{depot: s, key: "new"})
+				m := s.machine(led, under("new"))
+				s.works(led, time.Minute)
+				s.did("pack")
+				p, err := m.Resume(t.Context(), id)
+				if tt.guarded {
+					if !isGuard(err) {
+						t.Errorf("Resume = %+v, %v", p, err)
+					}
+					s.did("pack")
+					return
+				}
+				if err != nil || p.State != "delivered" || p.Step("ship").Credential != "new" || p.Credential != "new" {
+					t.Errorf("Resume = %+v, %v", p, err)
+				}
+				s.did("pack", "ship", "bill")
+				op, err := led.ResumeWith(t.Context(), id, &clerk{depot: s})
+				if !isGuard(err) {
+					t.Errorf("a workflow resumed by a client: %+v, %v", op, err)
+				}
+			})
+		})
+	}
 }
 
 // Whoever lost the lease plans nothing.

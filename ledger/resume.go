@@ -52,7 +52,13 @@ func (l *Ledger) Resume(ctx context.Context, id string) (*Operation, error) {
 // ResumeWith is [Ledger.Resume] by an executor that need not be registered. Its
 // place may differ from the operation's in the credential, as long as no attempt
 // may have had an effect: then its API key takes over for good.
+//
+// A workflow is driven by its machine only: see [Machine.Resume].
 func (l *Ledger) ResumeWith(ctx context.Context, id string, e Executor) (*Operation, error) {
+	op, err := l.Operation(ctx, id)
+	if err == nil && op.Kind == KindWorkflow && op.API != e.Place().API {
+		return op, &GuardError{id, "it is a workflow: Ledger.Resume drives it where its machine is declared"}
+	}
 	return l.resume(ctx, id, e.Place(), e)
 }
 

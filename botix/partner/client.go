@@ -82,9 +82,16 @@ func (c *Client) Close() {
 	c.core.Close()
 }
 
-// Resume drives a recorded operation on, as [botix.Client.Resume] does. Creating a
-// key cannot be resumed: only a repeat of the call can receive the secret.
+// Resume drives a recorded operation on, as [botix.Client.Resume] does; of a workflow
+// the step under way, and what follows. Creating a key is resumed by a client with a
+// store for its secret ([botix.WithSecretStore]); else only a repeat of the call can
+// receive that.
 func (c *Client) Resume(ctx context.Context, id string) (*ledger.Operation, error) {
+	if led := c.engine.Ledger; led != nil {
+		if op, err := led.Operation(ctx, id); err == nil && op.Kind == ledger.KindWorkflow {
+			return c.machines.resume(ctx, op)
+		}
+	}
 	return c.core.Resume(ctx, id)
 }
 

@@ -22,6 +22,26 @@ type machines struct {
 	closing   *ledger.Machine[Closing]
 }
 
+// resume drives a workflow on by the machine that it is of.
+func (m *machines) resume(ctx context.Context, op *ledger.Operation) (*ledger.Operation, error) {
+	var p *ledger.Progress
+	var err error
+	switch {
+	case op.Intent.Action == ledger.ActionProvisionCustomer && m.provision != nil:
+		p, err = m.provision.Resume(ctx, op.ID)
+	case op.Intent.Action == ledger.ActionRotateKey && m.rotate != nil:
+		p, err = m.rotate.Resume(ctx, op.ID)
+	case op.Intent.Action == ledger.ActionCloseCustomer && m.closing != nil:
+		p, err = m.closing.Resume(ctx, op.ID)
+	default:
+		return op, &ledger.GuardError{OperationID: op.ID, Why: "it is a workflow of none of the client's machines"}
+	}
+	if p == nil {
+		return op, err
+	}
+	return p.Operation, err
+}
+
 func (m *machines) close() {
 	if m.provision != nil {
 		m.provision.Close()

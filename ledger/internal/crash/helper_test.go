@@ -67,7 +67,7 @@ type order struct {
 
 	Deliver bool // Do event: the sender delivers it first
 
-	Partner partnerOrder // Do provision, topup, pay, decide, shop
+	Partner partnerOrder // Do provision, tell, topup, pay, decide, shop
 }
 
 // report is a helper's answer.
@@ -175,6 +175,8 @@ func (h *helping) follow(o order) report {
 		return h.work(o)
 	case "provision":
 		return h.provision(o)
+	case "tell":
+		return h.tell(o)
 	case "topup":
 		return h.topUp(o)
 	case "pay":
@@ -207,6 +209,7 @@ func age(file string, by time.Duration) (err error) {
 	for table, columns := range map[string][]string{
 		"ledger_operations": {"first_sent_at_ms", "not_before_ms", "resend_until_ms", "created_at_ms", "updated_at_ms", "locked_until_ms"},
 		"ledger_attempts":   {"started_at_ms", "ended_at_ms"},
+		"ledger_outbox":     {"not_before_ms", "told_at_ms"},
 	} {
 		for _, c := range columns {
 			if _, err := db.Exec("UPDATE "+table+" SET "+c+" = "+c+" - ?1 WHERE "+c+" > 0", by.Milliseconds()); err != nil {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -161,6 +162,50 @@ func (h *helping) provision(o order) (r report) {
 	})
 	r.Err = text(err)
 	return r
+}
+
+// tell makes a customer, and has a worker tell the program of it, for a second at
+// most. It says how often the program was told so far, by whatever process.
+func (h *helping) tell(o order) (r report) {
+	ctx := context.Background()
+	p := h.probe(o)
+	heard := filepath.Join(o.Partner.Secrets, ".heard")
+	c, led, err := o.reseller(ctx, p, partner.OnProvisioned(func(_ context.Context, made *partner.Provisioning) error {
+		p.at("told: begun")
+		f, err := os.OpenFile(heard, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(f, made.OperationID)
+		p.at("told: ended")
+		return errors.Join(err, f.Close())
+	}))
+	if err != nil {
+		return report{Err: err.Error()}
+	}
+	defer func() {
+		c.Close()
+		r.Err = text(errors.Join(errorOf(r.Err), led.Close()))
+	}()
+	if _, err := c.Provision(ctx, o.customer()); err != nil {
+		return report{Err: err.Error()}
+	}
+	p.at("returned")
+	lines := func() int {
+		all, err := os.ReadFile(heard)
+		if err != nil {
+			return 0
+		}
+		return strings.Count(string(all), "\n")
+	}
+	working, stop := context.WithTimeout(ctx, time.Second)
+	defer stop()
+	before := lines()
+	err = o.workUntil(working, led, 1, func() bool { return lines() > before })
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = nil
+	}
+	return report{Done: lines(), Err: text(err)}
 }
 
 // atRest reports whether no worker brings a customer further.
