@@ -3,9 +3,7 @@ package ledger
 import (
 	"cmp"
 	"context"
-	"crypto/cipher"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -20,7 +18,7 @@ import (
 // is safe for concurrent use, and several processes may use one.
 type Inbox struct {
 	ledger   *Ledger
-	sealer   payloadSealer
+	sealing  bool
 	retries  map[string][]time.Duration // by provider
 	payloads time.Duration
 	memory   time.Duration
@@ -29,36 +27,6 @@ type Inbox struct {
 
 // InboxOption changes a default of an inbox.
 type InboxOption func(*Inbox) error
-
-// ErrOtherDatabase says that what has to be in one transaction would be in two
-// databases.
-var ErrOtherDatabase = errors.New("the inbox and the operations of its events have to be in one database")
-
-// ForOperationsOf names the ledger of the client whose workers drive the
-// operations that handlers record. Any other database than the inbox's own is
-// refused with [ErrOtherDatabase]: an event could be marked as worked and its
-// operation be lost, or the other way round.
-func ForOperationsOf(l *Ledger) InboxOption {
-	return func(b *Inbox) error {
-		if l == nil || l.store != b.ledger.store {
-			return ErrOtherDatabase
-		}
-		return nil
-	}
-}
-
-// SealPayloads encrypts payloads before they are stored. The inbox binds each to
-// the delivery it came with, and makes a random nonce for it; of AES-GCM that
-// allows 2³² payloads under a key (NIST SP 800-38D, section 8.3). Older keys open
-// what they sealed; a key is needed for as long as payloads are kept. Ids, types,
-// headers and the SHA-256 of a payload stay in clear. The keys have to be safe for
-// concurrent use, as those of the standard library are.
-func SealPayloads(key cipher.AEAD, older ...cipher.AEAD) InboxOption {
-	return func(b *Inbox) (err error) {
-		b.sealer, err = newPayloadSealer(append([]cipher.AEAD{key}, older...))
-		return err
-	}
-}
 
 const (
 	day = 24 * time.Hour
@@ -307,7 +275,7 @@ func (c EventConflict) Format(f fmt.State, _ rune) {
 }
 
 // Event returns an event of the inbox with its payload, or [ErrNotFound]. With
-// [ErrPayloadSealed] it returns all but the payloads that it cannot open.
+// [ErrSealed] it returns all but the payloads that it cannot open.
 func (b *Inbox) Event(ctx context.Context, n EventNumber) (*EventDetails, error) {
 	var d EventDetails
 	var sealed error
@@ -323,7 +291,7 @@ func (b *Inbox) Event(ctx context.Context, n EventNumber) (*EventDetails, error)
 		if d.Operations, err = tx.LinkedOperations(ctx, r.Seq); err != nil {
 			return err
 		}
-		d.Payload, sealed = b.sealer.open(r.Payload, r.Sealed, r.Delivery)
+		d.Payload, sealed = b.open(r.Payload, r.Sealed, r.Delivery)
 		unopened, err := b.details(ctx, tx, r, &d)
 		sealed = cmp.Or(sealed, unopened)
 		return err
@@ -360,7 +328,7 @@ func (b *Inbox) details(ctx context.Context, tx store.Tx, r *store.Received, d *
 		return nil, err
 	}
 	for _, c := range conflicts {
-		payload, unopened := b.sealer.open(c.Payload, c.Sealed, r.Delivery)
+		payload, unopened := b.open(c.Payload, c.Sealed, r.Delivery)
 		sealed = cmp.Or(sealed, unopened)
 		d.Conflicts = append(d.Conflicts, EventConflict{payload, c.PayloadHash, moment(c.ReceivedAt), c.Deliveries})
 	}

@@ -126,9 +126,8 @@ func (b *Inbox) arrive(e Event, origin string) (*arrival, error) {
 	if origin == originBackfill {
 		a.row.Delivery.Key = "backfill:" + a.row.Effect
 	}
-	var err error
-	a.row.Payload, a.row.Sealed, err = b.sealer.seal(e.Payload, a.row.Delivery)
-	return a, err
+	a.row.Payload, a.row.Sealed = b.seal(e.Payload, a.row.Delivery)
+	return a, nil
 }
 
 // store puts the event where it belongs. A new one costs one statement.

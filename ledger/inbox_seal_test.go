@@ -35,7 +35,11 @@ func aead(t testing.TB, secret string) cipher.AEAD {
 func TestSealedPayloads(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ops.db")
-	b := openBox(t, path, ledger.SealPayloads(aead(t, "right")))
+	sealedUnder := func(current ledger.SealKey, older ...ledger.SealKey) *box {
+		return openBoxOf(t, path, []ledger.Option{ledger.SealWith(current, older...)}, ledger.SealPayloads())
+	}
+	right, wrong, fresh := ledger.SealKey{ID: "1", AEAD: aead(t, "right")}, ledger.SealKey{ID: "1", AEAD: aead(t, "wrong")}, ledger.SealKey{ID: "2", AEAD: aead(t, "new")}
+	b := sealedUnder(right)
 	e, forged := payment(1), payment(1)
 	e.Payload = []byte(`{"id":"evt_1","phone":"+70000000042"}`)
 	forged.Payload = []byte(`{"id":"evt_1","phone":"+70000000099"}`)
@@ -64,38 +68,27 @@ func TestSealedPayloads(t *testing.T) {
 	if n := b.query(t, "SELECT COUNT(*) FROM payment_webhook_events WHERE payload_hash = ?", "sha256:"+hex.EncodeToString(sum[:])); n != 1 {
 		t.Error("the hash is not that of the payload")
 	}
-	for name, opts := range map[string][]ledger.InboxOption{
-		"without a key": nil, "with another key": {ledger.SealPayloads(aead(t, "wrong"))},
+	for name, other := range map[string]*box{
+		"without a key": openBox(t, path), "with another key": sealedUnder(wrong), "with the key of another id": sealedUnder(fresh),
 	} {
-		other, err := b.led.Inbox(opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
 		got, err := other.Event(t.Context(), r.Number)
-		if !errors.Is(err, ledger.ErrPayloadSealed) || got == nil {
-			t.Fatalf("%s: %v, %v, want ErrPayloadSealed and what is in clear", name, got, err)
+		if !errors.Is(err, ledger.ErrSealed) || got == nil {
+			t.Fatalf("%s: %v, %v, want ErrSealed and what is in clear", name, got, err)
 		}
 		if got.ID != e.ID || got.Payload != nil || len(got.Conflicts) != 1 || got.Conflicts[0].Payload != nil {
 			t.Errorf("%s: %+v, want all but the payloads", name, got)
 		}
 	}
-	rotated, err := b.led.Inbox(ledger.SealPayloads(aead(t, "new"), aead(t, "right")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	fresh := payment(3)
-	fresh.Payload = []byte(`{"id":"evt_3","phone":"+70000000042"}`)
-	stored, err := rotated.Receive(t.Context(), fresh)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n, want := range map[ledger.EventNumber]string{r.Number: string(e.Payload), stored.Number: string(fresh.Payload)} {
+	rotated, third := sealedUnder(fresh, right), payment(3)
+	third.Payload = []byte(`{"id":"evt_3","phone":"+70000000042"}`)
+	stored := rotated.receive(t, third)
+	for n, want := range map[ledger.EventNumber]string{r.Number: string(e.Payload), stored.Number: string(third.Payload)} {
 		if got, err := rotated.Event(t.Context(), n); err != nil || string(got.Payload) != want {
 			t.Errorf("event %d after the key was changed: %v", n, err)
 		}
 	}
-	if _, err := b.Event(t.Context(), stored.Number); !errors.Is(err, ledger.ErrPayloadSealed) {
-		t.Errorf("with the old key only: %v, want ErrPayloadSealed", err)
+	if _, err := b.Event(t.Context(), stored.Number); !errors.Is(err, ledger.ErrSealKey) {
+		t.Errorf("with the old key only: %v, want ErrSealKey", err)
 	}
 	// Put into another row it does not open.
 	second := b.receive(t, payment(2))
@@ -111,8 +104,8 @@ func TestSealedPayloads(t *testing.T) {
 	if _, err := db.Exec("UPDATE ledger_inbox SET payload = (SELECT payload FROM ledger_inbox WHERE seq = ?) WHERE seq = ?", r.Number, second.Number); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Event(t.Context(), second.Number); !errors.Is(err, ledger.ErrPayloadSealed) {
-		t.Errorf("the payload of another event: %v, want ErrPayloadSealed", err)
+	if _, err := b.Event(t.Context(), second.Number); !errors.Is(err, ledger.ErrSealed) {
+		t.Errorf("the payload of another event: %v, want ErrSealed", err)
 	}
 }
 

@@ -256,7 +256,7 @@ func (b *Inbox) handling(ctx context.Context, row store.Received) (*Handling, er
 	if err != nil {
 		return h, err
 	}
-	if h.Payload, err = b.sealer.open(row.Payload, row.Sealed, row.Delivery); err != nil {
+	if h.Payload, err = b.open(row.Payload, row.Sealed, row.Delivery); err != nil {
 		return h, err
 	}
 	err = b.ledger.store.Read(ctx, func(tx store.Tx) (err error) {

@@ -135,7 +135,8 @@ func effect(row *store.Operation) retry.Outcome {
 }
 
 var (
-	// ErrSealed is matched by every *[SealError].
+	// ErrSealed is matched by every *[SealError], and by errors about the payloads of
+	// events.
 	ErrSealed = errors.New("what the ledger has sealed cannot be opened")
 	// ErrSealKey: the key was not given to [SealWith].
 	ErrSealKey = errors.New("its key was not given")

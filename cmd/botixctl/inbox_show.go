@@ -44,7 +44,7 @@ func (t tool) inboxShow(ctx context.Context, args []string, stdout, stderr io.Wr
 	case errors.Is(err, ledger.ErrNotFound):
 		fmt.Fprintf(stdout, "there is no event %d in namespace %s\n", number, plain(led.Namespace()))
 		return errNo
-	case err != nil && !errors.Is(err, ledger.ErrPayloadSealed):
+	case err != nil && !errors.Is(err, ledger.ErrSealed):
 		return err
 	}
 	sealed := err != nil

@@ -32,9 +32,15 @@ const namespace = "shop-test"
 // openShop opens an inbox in a bubble, so that all of its times are known.
 func openShop(t *testing.T, opts ...ledger.InboxOption) *shop {
 	t.Helper()
+	return openShopOf(t, nil, opts...)
+}
+
+// openShopOf is openShop with options of the ledger's.
+func openShopOf(t *testing.T, of []ledger.Option, opts ...ledger.InboxOption) *shop {
+	t.Helper()
 	s := &shop{t: t, file: filepath.Join(t.TempDir(), "ops.db"), broken: map[string]bool{}}
 	var err error
-	if s.led, err = sqlite.Open(t.Context(), s.file, ledger.Namespace(namespace)); err != nil {
+	if s.led, err = sqlite.Open(t.Context(), s.file, append(of, ledger.Namespace(namespace))...); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -228,11 +234,11 @@ func TestInboxWithSealedPayloads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := openShop(t, ledger.SealPayloads(key))
+	s := openShopOf(t, []ledger.Option{ledger.SealWith(ledger.SealKey{ID: "2026-05", AEAD: key})}, ledger.SealPayloads())
 	s.receive(payment(1))
 	s.do("ls").check(t, "ls", exitOK, "payment:pay_1", "")
 	s.do("show 1 -body").check(t, "show", exitOK, "sealed with a key that this tool does not have", "")
 	s.do("show 1 -json").check(t, "show -json", exitOK, `"sealed": true`, "")
-	s.do("fixture 1").check(t, "fixture", exitFailed, "", "sealed with a key")
+	s.do("fixture 1").check(t, "fixture", exitFailed, "", "its key was not given")
 	s.do("replay -dry-run 1").check(t, "replay", exitNo, "it waits to be worked", "")
 }

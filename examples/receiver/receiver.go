@@ -80,7 +80,7 @@ func openShop(ctx context.Context, file, url, partnerKey string, tell func(strin
 func (s *shop) build(url, partnerKey string) (err error) {
 	// The operations of events are recorded in the transaction that marks them as
 	// handled: both are in one database, or this fails.
-	if s.inbox, err = s.led.Inbox(ledger.ForOperationsOf(s.led)); err != nil {
+	if s.inbox, err = s.led.Inbox(); err != nil {
 		return err
 	}
 	s.client, err = partner.New(partnerKey, partner.WithLedger(s.led), partner.WithBaseURL(url),

@@ -41,7 +41,7 @@ func (h *helping) event(o order) (r report) {
 			r.Err = err.Error()
 		}
 	}()
-	inbox, err := led.Inbox(ledger.ForOperationsOf(led))
+	inbox, err := led.Inbox()
 	if err != nil {
 		return report{Err: err.Error()}
 	}
