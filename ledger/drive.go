@@ -171,7 +171,7 @@ func (d *Drive) enter(ctx context.Context) error {
 			return nil
 		case other.fingerprint != d.op.Fingerprint:
 			return Fingerprint(other.fingerprint).Compare(other.id, other.payload, d.draft.Payload, d.draft.Significance)
-		case l.busy == Fail:
+		case l.failBusy:
 			return ErrInProgress
 		}
 		select {
@@ -216,7 +216,7 @@ func (d *Drive) find(ctx context.Context) error {
 			return &UnreadableError{err}
 		case !d.heldElsewhere():
 			return nil
-		case l.busy == Fail:
+		case l.failBusy:
 			return ErrInProgress
 		}
 		if err := retry.Sleep(ctx, pause); err != nil {

@@ -13,7 +13,7 @@ var (
 	// ErrNotFound: the ledger has no such operation.
 	ErrNotFound = store.ErrNotFound
 	// ErrInProgress: the intent is being driven by another caller, and the
-	// ledger was told not to wait ([WhenInProgress]), or the context of the wait
+	// ledger was told not to wait ([FailInProgress]), or the context of the wait
 	// ended. What comes of the operation is not known here: its outcome is
 	// [retry.Unknown].
 	ErrInProgress error = inProgress{}

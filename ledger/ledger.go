@@ -20,7 +20,7 @@ type Ledger struct {
 	namespace string
 	owner     string // of leases: host, process and a random part
 	lease     time.Duration
-	busy      InProgress
+	failBusy  bool // what is in progress is not waited for
 	keeping   Keeping
 	details   time.Duration // how long they stay
 	seals     *seals        // nil: nothing can be sealed or opened
@@ -65,21 +65,10 @@ func LeaseFor(d time.Duration) Option {
 	}
 }
 
-// InProgress says what a call does whose intent is being driven by another.
-type InProgress uint8
-
-const (
-	// Wait for it and answer as it was answered; take over when its driver
-	// stops without an end. The default.
-	Wait InProgress = iota
-	// Fail at once with [ErrInProgress].
-	Fail
-)
-
-// WhenInProgress sets what a repeat of a live intent does.
-func WhenInProgress(p InProgress) Option {
-	return func(l *Ledger) error { l.busy = p; return nil }
-}
+// FailInProgress makes a call fail at once with [ErrInProgress] whose intent is being
+// driven by another. Without it the call waits for the other and answers as that was
+// answered, and takes over when its driver stops without an end.
+func FailInProgress() Option { return func(l *Ledger) error { l.failBusy = true; return nil } }
 
 const defaultLease = 15 * time.Second
 

@@ -164,7 +164,7 @@ func (m *Machine[In]) Close() { m.core.leave() }
 //
 // However often and by how many processes it is called, it is one workflow. With
 // another input it is a *[MismatchError]. While another drives it, Run waits, or
-// fails with [ErrInProgress] if the ledger was told so ([WhenInProgress]). Other
+// fails with [ErrInProgress] if the ledger was told so ([FailInProgress]). Other
 // errors are those of the step under way, and a *[StandingError] where a person
 // has to decide.
 func (m *Machine[In]) Run(ctx context.Context, customer, version string, in In) (*Progress, error) {

@@ -34,7 +34,7 @@ import (
 //     another API key.
 //   - [ErrBodyNotKept], *[SealError]: its bytes are not to be had.
 //   - [ErrInProgress]: it is being driven elsewhere, and the ledger does not wait
-//     ([WhenInProgress]) or ctx ended.
+//     ([FailInProgress]) or ctx ended.
 //   - [ErrInTx]: ctx is one of a transaction that is open.
 func (l *Ledger) Resume(ctx context.Context, id string) (*Operation, error) {
 	op, err := l.Operation(ctx, id)

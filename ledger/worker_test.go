@@ -245,7 +245,7 @@ func TestTakeOverFromOneWhoWasOnlySlow(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "ops.db")
 			slow, rows := openShop(t, file, nil, ledger.LeaseFor(time.Second))
-			other, between := openShop(t, file, nil, ledger.WhenInProgress(ledger.Fail))
+			other, between := openShop(t, file, nil, ledger.FailInProgress())
 			draft := ledger.Draft{
 				ID: "0190-1", Intent: ledger.Intent{Customer: "c", Action: "a", Version: "1"}, Driver: ledger.DriverCaller,
 				API: workplace.API, Origin: workplace.Origin, Credential: workplace.Credential,

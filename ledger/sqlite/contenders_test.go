@@ -31,7 +31,7 @@ func openNaive(path string) (*naive, error) {
 	if _, err := preparePlace(path, anyFileSystem); err != nil {
 		return nil, err
 	}
-	w, err := openWriter(context.Background(), path, newConfig(nil))
+	w, err := openWriter(context.Background(), path, Config{}.withDefaults())
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ func recordRun(t *testing.T, dir string) []faultvfs.Event {
 	t.Helper()
 	fs := newFS(t)
 	path := filepath.Join(dir, "ops.db")
-	s, err := OpenStore(t.Context(), path, withVFS(fs))
+	s, err := withVFS(fs).open(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func lost(t *testing.T, fs *faultvfs.FS, files map[string][]byte, before map[str
 			t.Fatal(err)
 		}
 	}
-	s, err := OpenStore(t.Context(), filepath.Join(dir, "ops.db"), withVFS(fs))
+	s, err := withVFS(fs).open(t.Context(), filepath.Join(dir, "ops.db"))
 	if err != nil {
 		return []string{"everything: " + err.Error()}
 	}

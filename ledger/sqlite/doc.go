@@ -17,7 +17,7 @@
 //   - ":memory:" and other names that are no file: each connection would have a
 //     database of its own.
 //   - A file on a network file system: WAL needs memory that all of its users
-//     share, and locks that work. See [AllowAnyFileSystem].
+//     share, and locks that work. See [Config].
 //   - A file with a schema newer than this package knows.
 //
 // # When the disk fails

@@ -14,29 +14,31 @@ import (
 	"github.com/botix-pro/sdk-go/ledger/internal/store"
 )
 
-// StoreOption changes a default of a store.
-type StoreOption func(*config)
+// Config is what few programs have to say of the file. The zero value is what [Open]
+// and [Use] go by.
+type Config struct {
+	// Log is told what a person should know of and no call reports: of a write-ahead
+	// log that a long read keeps growing, and why the ledger has stopped. Default:
+	// nothing is logged.
+	Log *slog.Logger
+	// AnyFileSystem turns the check of the file system off. It is for mounts that look
+	// like a network's and are local, such as those of some containers: the file must
+	// only ever be used from one machine.
+	AnyFileSystem bool
 
-type config struct {
-	log        *slog.Logger
-	fileSystem fileSystemCheck
-	vfs        string // of SQLite; "" is its default
+	fileSystem fileSystemCheck // nil: the one of this system
+	vfs        string          // of SQLite; "" is its default
 }
 
-// WithLogger makes the store log what a person should know of and no call
-// reports: a write-ahead log that a long read keeps growing, and why it stopped.
-// Default: nothing is logged.
-func WithLogger(log *slog.Logger) StoreOption { return func(c *config) { c.log = log } }
-
-// AllowAnyFileSystem turns the check of the file system off. It is for mounts
-// that look like a network's and are local, such as those of some containers:
-// the file must only ever be used from one machine.
-func AllowAnyFileSystem() StoreOption { return func(c *config) { c.fileSystem = anyFileSystem } }
-
-func newConfig(opts []StoreOption) config {
-	c := config{log: slog.New(slog.DiscardHandler), fileSystem: checkFileSystem}
-	for _, opt := range opts {
-		opt(&c)
+func (c Config) withDefaults() Config {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.fileSystem == nil {
+		c.fileSystem = checkFileSystem
+	}
+	if c.AnyFileSystem {
+		c.fileSystem = anyFileSystem
 	}
 	return c
 }
@@ -54,33 +56,26 @@ type database struct {
 	close   func() error
 }
 
-// OpenStore opens the ledger in the file at path, and creates both the file and
-// its folder when they are missing. What is wrong with the file is a
-// *[store.UnavailableError] with a word for it.
-func OpenStore(ctx context.Context, path string, opts ...StoreOption) (store.Store, error) {
-	d, err := open(ctx, path, nil, newConfig(opts))
+// OpenStore opens the store below a ledger. It is for the tests of this module: no
+// other can name what it returns.
+func OpenStore(ctx context.Context, path string) (store.Store, error) {
+	return Config{}.open(ctx, path)
+}
+
+func (c Config) open(ctx context.Context, path string) (store.Store, error) {
+	d, err := open(ctx, path, nil, c.withDefaults())
 	if err != nil {
 		return nil, fmt.Errorf("opening %s: %w", path, err)
 	}
 	return d, nil
 }
 
-// UseStore opens the ledger in the database of a handle that the caller has
-// opened with modernc.org/sqlite and goes on using for tables of its own. Rows
-// of the ledger can then be part of the caller's transactions, see
-// [store.Store.Within]. The ledger has connections of its own and leaves the
-// handle open.
-//
-// The database is put into WAL mode, which lasts. Give the handle
-// _txlock=immediate and a busy_timeout: a transaction that reads before it
-// writes cannot wait for the lock. So that transactions of the handle find it
-// free, the ledger pauses for a millisecond after each of its commits.
-func UseStore(ctx context.Context, db *sql.DB, opts ...StoreOption) (store.Store, error) {
+func (c Config) use(ctx context.Context, db *sql.DB) (store.Store, error) {
 	path, err := fileOf(ctx, db)
 	if err != nil {
 		return nil, fmt.Errorf("opening the ledger: %w", err)
 	}
-	d, err := open(ctx, path, db, newConfig(opts))
+	d, err := open(ctx, path, db, c.withDefaults())
 	if err != nil {
 		return nil, fmt.Errorf("opening the ledger in %s: %w", path, err)
 	}
@@ -92,7 +87,7 @@ func UseStore(ctx context.Context, db *sql.DB, opts ...StoreOption) (store.Store
 	return d, nil
 }
 
-func open(ctx context.Context, path string, handle *sql.DB, c config) (*database, error) {
+func open(ctx context.Context, path string, handle *sql.DB, c Config) (*database, error) {
 	setProcess()
 	path, err := preparePlace(path, c.fileSystem)
 	if err != nil {
@@ -114,7 +109,7 @@ func open(ctx context.Context, path string, handle *sql.DB, c config) (*database
 }
 
 // openWriter connects and brings the schema up to date.
-func openWriter(ctx context.Context, path string, c config) (*writer, error) {
+func openWriter(ctx context.Context, path string, c Config) (*writer, error) {
 	connector, err := connect(path, c.vfs, writing)
 	if err != nil {
 		return nil, err
@@ -128,7 +123,7 @@ func openWriter(ctx context.Context, path string, c config) (*writer, error) {
 		connector: connector,
 		fair:      fairness{mark: path + ".contended"},
 		file:      file,
-		log:       c.log,
+		log:       c.Log,
 		ended:     make(chan struct{}),
 	}
 	if err := w.start(ctx); err != nil {
@@ -193,7 +188,7 @@ func refuseReadOnly(conn driver.Conn) error {
 
 // openOthers prepares the connections of readers, of which it tries one, and the
 // handle for the caller.
-func (d *database) openOthers(ctx context.Context, path string, c config) error {
+func (d *database) openOthers(ctx context.Context, path string, c Config) error {
 	forReading, err := connect(path, c.vfs, reading)
 	if err != nil {
 		return err

@@ -153,8 +153,8 @@ func TestF058NamesThatAreNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = memory.Close() }()
-	if _, err := UseStore(t.Context(), memory); err == nil || !strings.Contains(err.Error(), "memory") {
-		t.Errorf("UseStore of a database in memory = %v", err)
+	if _, err := new(Config).use(t.Context(), memory); err == nil || !strings.Contains(err.Error(), "memory") {
+		t.Errorf("use of a database in memory = %v", err)
 	}
 }
 
@@ -200,22 +200,22 @@ func TestF053Modes(t *testing.T) {
 
 func TestF056NetworkFileSystems(t *testing.T) {
 	t.Parallel()
-	probe := func(name string, remote bool) StoreOption {
-		return func(c *config) {
-			c.fileSystem = func(dir string) error {
-				return refuseRemote(dir, func(string) (string, bool, error) { return name, remote, nil })
-			}
-		}
+	probe := func(name string) Config {
+		return Config{fileSystem: func(dir string) error {
+			return refuseRemote(dir, func(string) (string, bool, error) { return name, true, nil })
+		}}
 	}
 	for _, name := range []string{"nfs", "smb2"} {
 		path := filepath.Join(t.TempDir(), "ops.db")
-		if _, err := OpenStore(t.Context(), path, probe(name, true)); err == nil || !strings.Contains(err.Error(), name) {
+		if _, err := probe(name).open(t.Context(), path); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("on %s: %v", name, err)
 		}
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("on %s: the file was made: %v", name, err)
 		}
-		put(t, openAt(t, path, probe(name, true), AllowAnyFileSystem()))
+		anyway := probe(name)
+		anyway.AnyFileSystem = true
+		put(t, openAt(t, path, anyway))
 	}
 	if err := checkFileSystem(t.TempDir()); err != nil {
 		t.Errorf("the folder of this test: %v", err)
@@ -340,7 +340,7 @@ func checkIntegrity(t testing.TB, d *database) {
 	}
 }
 
-func TestUseStoreLeavesTheHandleAlone(t *testing.T) {
+func TestUseLeavesTheHandleAlone(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "shop?.db")
 	db, err := sql.Open("sqlite", fileURI(path)+"?_txlock=immediate&_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)")
@@ -352,7 +352,7 @@ func TestUseStoreLeavesTheHandleAlone(t *testing.T) {
 	if _, err := db.ExecContext(t.Context(), "CREATE TABLE operations (id INTEGER PRIMARY KEY, what TEXT)"); err != nil {
 		t.Fatal(err)
 	}
-	s, err := UseStore(t.Context(), db)
+	s, err := Config{}.use(t.Context(), db)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -416,7 +416,7 @@ func TestHandleGetsItsTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	s, err := UseStore(t.Context(), db)
+	s, err := Config{}.use(t.Context(), db)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,10 +8,11 @@ import (
 	"github.com/botix-pro/sdk-go/ledger/internal/storetest"
 )
 
-// openAt opens a store that is closed when the test ends.
-func openAt(t testing.TB, path string, opts ...StoreOption) *database {
+// openAt opens a store that is closed when the test ends, by a configuration if one
+// is given.
+func openAt(t testing.TB, path string, by ...Config) *database {
 	t.Helper()
-	s, err := OpenStore(t.Context(), path, opts...)
+	s, err := append(by, Config{})[0].open(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,9 +24,9 @@ func openAt(t testing.TB, path string, opts ...StoreOption) *database {
 	return s.(*database)
 }
 
-func openNew(t testing.TB, opts ...StoreOption) *database {
+func openNew(t testing.TB, by ...Config) *database {
 	t.Helper()
-	return openAt(t, filepath.Join(t.TempDir(), "ops.db"), opts...)
+	return openAt(t, filepath.Join(t.TempDir(), "ops.db"), by...)
 }
 
 func TestStore(t *testing.T) {

@@ -23,7 +23,7 @@ import (
 	"github.com/botix-pro/sdk-go/ledger/internal/storetest"
 )
 
-func withVFS(fs *faultvfs.FS) StoreOption { return func(c *config) { c.vfs = fs.Name() } }
+func withVFS(fs *faultvfs.FS) Config { return Config{vfs: fs.Name()} }
 
 func newFS(t testing.TB) *faultvfs.FS {
 	t.Helper()
@@ -177,7 +177,7 @@ func TestSyncThatFailsStopsTheStore(t *testing.T) {
 	t.Parallel()
 	fs := newFS(t)
 	path := filepath.Join(t.TempDir(), "ops.db")
-	s, err := OpenStore(t.Context(), path, withVFS(fs))
+	s, err := withVFS(fs).open(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,7 +364,7 @@ func TestF048WALStaysBounded(t *testing.T) {
 	var mu sync.Mutex
 	logger := slog.New(slog.NewTextHandler(lockedWriter{&mu, &log}, nil))
 	path := filepath.Join(t.TempDir(), "ops.db")
-	s, err := OpenStore(t.Context(), path, WithLogger(logger))
+	s, err := Config{Log: logger}.open(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}

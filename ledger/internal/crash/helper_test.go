@@ -409,7 +409,7 @@ const lasting = "contactsCreate"
 // once, as the process may be killed at any moment.
 func (h *helping) load(o order) report {
 	ctx := context.Background()
-	c, led, _, err := o.open(ctx, &probe{}, ledger.WhenInProgress(ledger.Fail))
+	c, led, _, err := o.open(ctx, &probe{}, ledger.FailInProgress())
 	if err != nil {
 		return report{Err: "opening: " + err.Error()}
 	}
