@@ -210,8 +210,8 @@ func (c *crew) each(all []scenario, run func(scenario)) {
 	wg.Wait()
 }
 
-// stage plays one scenario.
-func (c *crew) stage(s scenario) (_ *evidence, err error) {
+// onStage plays a scenario at a server and with a ledger of its own.
+func (c *crew) onStage(s scenario, play func(*stage, *evidence) error) (_ *evidence, err error) {
 	dir, err := os.MkdirTemp(c.t.TempDir(), "")
 	if err != nil {
 		return nil, err
@@ -224,54 +224,69 @@ func (c *crew) stage(s scenario) (_ *evidence, err error) {
 	defer func() { err = errors.Join(err, st.Close()) }()
 	st.Script(s.rules(st)...)
 	e := &evidence{scenario: s}
-
-	o := st.order(s.operation, 1)
-	if s.careful {
-		o.Settle = 100 * time.Millisecond
-		if s.weather.slow {
-			o.Settle = atWork + 4*time.Second
-		}
-	}
-	if s.weather.slow && s.lock == botixtest.ExecuteBoth {
-		o.ServerTime = atWork + 4*time.Second // on a busy machine; the others protect themselves
-	}
-	first := o
-	first.KillAt, first.Refused = s.killAt, s.weather.refused
-	if s.killAt == "" {
-		first.Lease = time.Minute // many run in one process, and may be slow
-		r, err := c.workers[0].do(first)
-		if err != nil {
-			return nil, err
-		}
-		e.trace = r.Trace
-	} else if err := c.die(first, st, s); err != nil {
+	if err := play(st, e); err != nil {
 		return nil, err
-	}
-	if s.weather.expired {
-		if _, err := c.workers[0].do(order{Do: "age", File: o.File, Age: 25 * time.Hour}); err != nil {
-			return nil, err
-		}
-		st.Clock().Advance(25 * time.Hour)
-	}
-
-	e.calls[0] = st.Journal().Calls()
-	if e.resumed, err = c.workers[1].do(o); err != nil {
-		return nil, fmt.Errorf("the resume: %w", err)
-	}
-	e.calls[1], e.effects[0] = st.Journal().Calls(), st.Journal().Effects(s.operation)
-	if e.third, err = c.workers[2].do(o); err != nil {
-		return nil, fmt.Errorf("the third call: %w", err)
-	}
-	if s.weather.slow { // what is still at work then counts as well
-		if err := st.settled(len(st.Journal().Calls())); err != nil {
-			return nil, err
-		}
 	}
 	e.calls[2], e.effects[1] = st.Journal().Calls(), st.Journal().Effects(s.operation)
 	contact, _ := st.Contact(st.contact)
-	e.asked = contact.City == o.mark()
+	e.asked = contact.City == st.order(s.operation, 1).mark()
 	e.leaks = st.leaks()
 	return e, nil
+}
+
+// firstLife has a process do what o says, and be killed on the way; then the time of
+// the weather passes. Where nothing kills it, the points are noted that it passes.
+func (c *crew) firstLife(st *stage, e *evidence, o order) error {
+	o.KillAt, o.Refused = e.killAt, e.weather.refused
+	if e.killAt == "" {
+		o.Lease = time.Minute // many run in one process, and may be slow
+		r, err := c.workers[0].do(o)
+		if err != nil {
+			return err
+		}
+		e.trace = r.Trace
+	} else if err := c.die(o, st, e.scenario); err != nil {
+		return err
+	}
+	if e.weather.expired {
+		if _, err := c.workers[0].do(order{Do: "age", File: o.File, Age: 25 * time.Hour}); err != nil {
+			return err
+		}
+		st.Clock().Advance(25 * time.Hour)
+	}
+	e.calls[0] = st.Journal().Calls()
+	return nil
+}
+
+// stage plays one scenario with calls.
+func (c *crew) stage(s scenario) (*evidence, error) {
+	return c.onStage(s, func(st *stage, e *evidence) error {
+		o := st.order(s.operation, 1)
+		if s.careful {
+			o.Settle = 100 * time.Millisecond
+			if s.weather.slow {
+				o.Settle = atWork + 4*time.Second
+			}
+		}
+		if s.weather.slow && s.lock == botixtest.ExecuteBoth {
+			o.ServerTime = atWork + 4*time.Second // on a busy machine; the others protect themselves
+		}
+		if err := c.firstLife(st, e, o); err != nil {
+			return err
+		}
+		var err error
+		if e.resumed, err = c.workers[1].do(o); err != nil {
+			return fmt.Errorf("the resume: %w", err)
+		}
+		e.calls[1], e.effects[0] = st.Journal().Calls(), st.Journal().Effects(s.operation)
+		if e.third, err = c.workers[2].do(o); err != nil {
+			return fmt.Errorf("the third call: %w", err)
+		}
+		if s.weather.slow { // what is still at work then counts as well
+			return st.settled(len(st.Journal().Calls()))
+		}
+		return nil
+	})
 }
 
 // errMissed: the call took another way. On a machine so busy that a lease of a

@@ -5,7 +5,6 @@ package crash_test
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -120,56 +119,27 @@ func TestWorkerCrashMatrix(t *testing.T) {
 }
 
 // works plays a scenario with workers.
-func (c *crew) works(s scenario) (_ *evidence, err error) {
-	dir, err := os.MkdirTemp(c.t.TempDir(), "")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	st, err := openStage(dir, botixtest.Config{InFlight: s.lock, StoreServerErrors: s.weather.stored})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, st.Close()) }()
-	st.Script(s.rules(st)...)
-	e := &evidence{scenario: s}
-
-	o := st.order(s.operation, 1)
-	if s.careful {
-		o.Settle = 100 * time.Millisecond
-	}
-	o.Do = "record"
-	if _, err := c.workers[0].do(o); err != nil {
-		return nil, fmt.Errorf("recording: %w", err)
-	}
-	o.Do = "work"
-	first := o
-	first.KillAt = s.killAt
-	if s.killAt == "" {
-		first.Lease = time.Minute
-		r, err := c.workers[0].do(first)
-		if err != nil {
-			return nil, err
+func (c *crew) works(s scenario) (*evidence, error) {
+	return c.onStage(s, func(st *stage, e *evidence) error {
+		o := st.order(s.operation, 1)
+		if s.careful {
+			o.Settle = 100 * time.Millisecond
 		}
-		e.trace = r.Trace
-	} else if err := c.die(first, st, s); err != nil {
-		return nil, err
-	}
-	if s.weather.expired {
-		if _, err := c.workers[0].do(order{Do: "age", File: o.File, Age: 25 * time.Hour}); err != nil {
-			return nil, err
+		o.Do = "record"
+		if _, err := c.workers[0].do(o); err != nil {
+			return fmt.Errorf("recording: %w", err)
 		}
-		st.Clock().Advance(25 * time.Hour)
-	}
-	e.calls[0] = st.Journal().Calls()
-	if e.resumed, err = c.workers[1].do(o); err != nil {
-		return nil, fmt.Errorf("the second worker: %w", err)
-	}
-	e.calls[1], e.effects[0] = st.Journal().Calls(), st.Journal().Effects(s.operation)
-	contact, _ := st.Contact(st.contact)
-	e.asked = contact.City == o.mark()
-	e.leaks = st.leaks()
-	return e, nil
+		o.Do = "work"
+		if err := c.firstLife(st, e, o); err != nil {
+			return err
+		}
+		var err error
+		if e.resumed, err = c.workers[1].do(o); err != nil {
+			return fmt.Errorf("the second worker: %w", err)
+		}
+		e.calls[1], e.effects[0] = st.Journal().Calls(), st.Journal().Effects(s.operation)
+		return nil
+	})
 }
 
 // checkWork returns what does not hold after the second worker.
