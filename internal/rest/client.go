@@ -404,22 +404,13 @@ func (n Names) translate(h http.Header) http.Header {
 
 // requestID reads the two names the platform's parts use for it.
 func requestID(h http.Header) string {
-	if id := field(h, "X-Request-Id"); id != "" {
+	if id := h.Get("X-Request-Id"); id != "" {
 		return id
 	}
-	return field(h, "X-Botix-Request-Id")
+	return h.Get("X-Botix-Request-Id")
 }
 
 func replayed(h http.Header) bool {
-	v := field(h, "Idempotent-Replayed")
+	v := h.Get("Idempotent-Replayed")
 	return v == "1" || strings.EqualFold(v, "true")
-}
-
-// field is the first value of a header whose name is spelled as net/http stores
-// it; Header.Get would check and canonicalise the name each time.
-func field(h http.Header, name string) string {
-	if v := h[name]; len(v) > 0 {
-		return v[0]
-	}
-	return ""
 }
