@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,24 +57,24 @@ func TestALookThatNobodyCanMake(t *testing.T) {
 				before := openDeskAt(t, file, ofKeyA, ledger.Keep(tt.keep))
 				id := before.toLook(draft("7", body))
 				d := openDeskAt(t, file, rarely) // without the key
-				tries := 0
+				var tries atomic.Int64
 				d.Register(carrier{botixPlace, func(ctx context.Context, drive *ledger.Drive) error {
-					tries++
+					tries.Add(1)
 					return tt.carry(ctx, drive)
 				}})
 				stop := d.working()
 				time.Sleep(tt.after - time.Minute)
-				if op := d.op(id); op.Next != ledger.NextLook || tries == 0 {
-					t.Errorf("before that time: next %q after %d tries", op.Next, tries)
+				if op := d.op(id); op.Next != ledger.NextLook || tries.Load() == 0 {
+					t.Errorf("before that time: next %q after %d tries", op.Next, tries.Load())
 				}
 				time.Sleep(10 * time.Minute)
 				if op := d.op(id); op.Status != ledger.StatusReconciling || op.Next != ledger.NextPerson {
 					t.Errorf("it stands at %s, next %q", op.Status, op.Next)
 				}
-				tries = 0
+				tries.Store(0)
 				time.Sleep(time.Hour)
-				if tries > 0 {
-					t.Errorf("%d tries of what is a person's", tries)
+				if n := tries.Load(); n > 0 {
+					t.Errorf("%d tries of what is a person's", n)
 				}
 				stop()
 				history := d.history(id)
