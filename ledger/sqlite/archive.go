@@ -11,8 +11,7 @@ import (
 const insertArchive = `
 INSERT INTO ledger_archives (namespace, file, before_ms, who, why, begun_at_ms, lease_owner, lease_token, locked_until_ms)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-    ON CONFLICT DO NOTHING
-RETURNING seq`
+    ON CONFLICT DO NOTHING`
 
 const updateArchive = `
 UPDATE ledger_archives

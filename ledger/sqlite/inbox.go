@@ -10,30 +10,6 @@ import (
 	"github.com/botix-pro/sdk-go/ledger/internal/store"
 )
 
-// insert runs a statement that adds a row and returns its number; 0 when there
-// was one like it.
-func (t *tx) insert(ctx context.Context, query string, args ...any) (seq int64, err error) {
-	if t.read {
-		return 0, store.ErrReadOnly
-	}
-	if ctx, err = t.enter(ctx); err != nil {
-		return 0, err
-	}
-	err = t.session.query(ctx, query, args, func(v []any) error {
-		r := reader{row: v}
-		r.int64(&seq)
-		return r.err
-	})
-	if err != nil {
-		if refusal := refused(err); refusal != nil {
-			return 0, refusal
-		}
-		return 0, t.fail(err)
-	}
-	t.wrote = t.wrote || seq > 0
-	return seq, nil
-}
-
 func (t *tx) InsertReceived(ctx context.Context, r *store.Received) (int64, error) {
 	d := r.Delivery
 	seq, err := t.insert(ctx, insertReceived,

@@ -35,8 +35,7 @@ VALUES (?, ?, ?, ?, ?, ?,
        ?, ?, ?, ?, ?, ?, ?, ?, ?,
        ? = 'received' AND EXISTS (
            SELECT 1 FROM ledger_inbox WHERE namespace = ? AND lane = ? AND status = 'received' AND queued = 0))
-    ON CONFLICT DO NOTHING
-RETURNING seq`
+    ON CONFLICT DO NOTHING`
 
 const receivedBySeq = `SELECT` + receivedColumns + `
   FROM ledger_inbox WHERE seq = ?1`
@@ -173,7 +172,7 @@ INSERT INTO ledger_inbox_watch (namespace, provider, subscription, alive_at_ms) 
 
 const insertGap = `
 INSERT INTO ledger_inbox_gaps (namespace, provider, subscription, from_ms, until_ms, who, why, noted_at_ms)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING seq`
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`
 
 const openGaps = `
 SELECT seq, namespace, provider, subscription, from_ms, until_ms, who, why, noted_at_ms

@@ -9,8 +9,8 @@ import (
 
 // session runs statements inside a transaction.
 type session interface {
-	// exec runs a statement and says how many rows it changed.
-	exec(ctx context.Context, query string, args []any) (int64, error)
+	// exec runs a statement that returns no rows.
+	exec(ctx context.Context, query string, args []any) (driver.Result, error)
 	// query calls row with each row's values: int64, string, []byte or nil. The
 	// slice is used again for the next.
 	query(ctx context.Context, query string, args []any, row func(v []any) error) error
@@ -80,16 +80,12 @@ func (k *kept) bind(args []any) []driver.NamedValue {
 	return k.args
 }
 
-func (k *kept) exec(ctx context.Context, query string, args []any) (int64, error) {
+func (k *kept) exec(ctx context.Context, query string, args []any) (driver.Result, error) {
 	stmt, err := k.stmt(query)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	result, err := stmt.(driver.StmtExecContext).ExecContext(k.context(ctx), k.bind(args))
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected()
+	return stmt.(driver.StmtExecContext).ExecContext(k.context(ctx), k.bind(args))
 }
 
 func (k *kept) query(ctx context.Context, query string, args []any, row func([]any) error) (err error) {
@@ -133,12 +129,8 @@ func grow[T any](s []T, n int) []T {
 // lent is a transaction of the caller's own.
 type lent struct{ tx *sql.Tx }
 
-func (l lent) exec(ctx context.Context, query string, args []any) (int64, error) {
-	result, err := l.tx.ExecContext(ctx, query, args...)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected()
+func (l lent) exec(ctx context.Context, query string, args []any) (driver.Result, error) {
+	return l.tx.ExecContext(ctx, query, args...)
 }
 
 func (l lent) query(ctx context.Context, query string, args []any, row func([]any) error) (err error) {

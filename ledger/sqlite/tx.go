@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"strings"
@@ -36,23 +37,39 @@ func (t *tx) enter(ctx context.Context) (context.Context, error) {
 }
 
 // exec runs a statement that changes rows, and says how many.
-func (t *tx) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	if t.read {
-		return 0, store.ErrReadOnly
-	}
-	ctx, err := t.enter(ctx)
-	if err != nil {
+func (t *tx) exec(ctx context.Context, query string, args ...any) (n int64, err error) {
+	_, n, err = t.change(ctx, query, args)
+	return n, err
+}
+
+// insert runs a statement that adds a row and returns its number; 0 when there
+// was one like it.
+func (t *tx) insert(ctx context.Context, query string, args ...any) (seq int64, err error) {
+	result, n, err := t.change(ctx, query, args)
+	if err != nil || n == 0 {
 		return 0, err
 	}
-	n, err := t.session.exec(ctx, query, args)
+	return result.LastInsertId()
+}
+
+func (t *tx) change(ctx context.Context, query string, args []any) (result driver.Result, n int64, err error) {
+	if t.read {
+		return nil, 0, store.ErrReadOnly
+	}
+	if ctx, err = t.enter(ctx); err != nil {
+		return nil, 0, err
+	}
+	if result, err = t.session.exec(ctx, query, args); err == nil {
+		n, err = result.RowsAffected()
+	}
 	if err != nil {
 		if refusal := refused(err); refusal != nil {
-			return 0, refusal
+			return nil, 0, refusal
 		}
-		return 0, t.fail(err)
+		return nil, 0, t.fail(err)
 	}
 	t.wrote = t.wrote || n > 0
-	return n, nil
+	return result, n, nil
 }
 
 func (t *tx) query(ctx context.Context, query string, args []any, row func([]any) error) error {
