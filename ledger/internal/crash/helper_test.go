@@ -223,6 +223,10 @@ func age(file string, by time.Duration) (err error) {
 	return err
 }
 
+// patience is how long something may take that has to come: on a machine with
+// other work to do, seconds say nothing.
+const patience = 3 * time.Minute
+
 // The client's times, short enough for a test and longer than anything that the
 // sandbox does.
 const (

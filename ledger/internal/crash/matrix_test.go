@@ -128,7 +128,7 @@ func TestCrashMatrix(t *testing.T) {
 	// Without a kill: the points of each, and in which order they are passed.
 	var mu sync.Mutex
 	var all []scenario
-	crew.each(cells, func(s scenario) {
+	sideBySide(cells, func(s scenario) {
 		e, err := crew.stage(s)
 		if err != nil {
 			t.Errorf("%v: %v", s, err)
@@ -147,7 +147,7 @@ func TestCrashMatrix(t *testing.T) {
 	points := len(all)
 	var shown atomic.Int32
 	all = slices.DeleteFunc(all, func(s scenario) bool { return !s.chosen() })
-	crew.each(all, func(s scenario) {
+	sideBySide(all, func(s scenario) {
 		e, err := crew.stage(s)
 		for range 2 {
 			if !errors.Is(err, errMissed) {
@@ -192,23 +192,21 @@ func newCrew(t *testing.T) *crew {
 	return c
 }
 
-// each runs scenarios side by side: they wait for leases more than they work.
-func (c *crew) each(all []scenario, run func(scenario)) {
+// sideBySide runs scenarios: they wait for leases more than they work. All tests
+// together have no more of them under way than the machine can bear.
+func sideBySide[S any](all []S, run func(S)) {
 	var wg sync.WaitGroup
-	work := make(chan scenario)
-	for range 64 {
+	for _, s := range all {
+		places <- struct{}{}
 		wg.Go(func() {
-			for s := range work {
-				run(s)
-			}
+			defer func() { <-places }()
+			run(s)
 		})
 	}
-	for _, s := range all {
-		work <- s
-	}
-	close(work)
 	wg.Wait()
 }
+
+var places = make(chan struct{}, atOnce)
 
 // onStage plays a scenario at a server and with a ledger of its own.
 func (c *crew) onStage(s scenario, play func(*stage, *evidence) error) (_ *evidence, err error) {

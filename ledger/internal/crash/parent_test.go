@@ -211,7 +211,7 @@ func (s *stage) arrived(n int) error { return s.wait(n, s.here) }
 func (s *stage) settled(n int) error { return s.wait(n, s.decided) }
 
 func (s *stage) wait(n int, tokens <-chan struct{}) error {
-	limit := time.NewTimer(20 * time.Second)
+	limit := time.NewTimer(patience)
 	defer limit.Stop()
 	for range n {
 		select {

@@ -154,7 +154,7 @@ func (h *helping) provision(o order) (r report) {
 	if !o.Partner.On || atRest(r.Customer) {
 		return r
 	}
-	working, stop := context.WithTimeout(ctx, 30*time.Second)
+	working, stop := context.WithTimeout(ctx, patience)
 	defer stop()
 	err = o.workUntil(working, led, 8, func() bool {
 		r.Customer, err = h.standing(ctx, c, led, o)
@@ -355,7 +355,7 @@ func (h *helping) pay(o order) (r report) {
 	if err != nil {
 		return report{Err: err.Error()}
 	}
-	working, stop := context.WithTimeout(ctx, 30*time.Second)
+	working, stop := context.WithTimeout(ctx, patience)
 	defer stop()
 	err = o.workUntil(working, led, 1, func() bool {
 		r = o.credited(ctx, led, r)

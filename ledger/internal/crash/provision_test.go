@@ -114,29 +114,11 @@ func TestProvisioningCrashMatrix(t *testing.T) {
 	for _, tr := range troubles() {
 		cells = append(cells, signup{trouble: tr})
 	}
-	inParallel(cells, try)
+	sideBySide(cells, try)
 	points := len(all)
 	all = slices.DeleteFunc(all, func(s signup) bool { return !s.chosen() })
-	inParallel(all, try)
+	sideBySide(all, try)
 	t.Logf("%d cells, %d points to be killed at, %d of them now", len(cells), points, len(all))
-}
-
-// inParallel runs scenarios side by side: they wait for leases more than they work.
-func inParallel[S any](all []S, run func(S)) {
-	var wg sync.WaitGroup
-	work := make(chan S)
-	for range 32 {
-		wg.Go(func() {
-			for s := range work {
-				run(s)
-			}
-		})
-	}
-	for _, s := range all {
-		work <- s
-	}
-	close(work)
-	wg.Wait()
 }
 
 // counter is a stage with a partner account, as a test sees it.

@@ -193,7 +193,7 @@ func TestBalancesAreTheSumOfThePayments(t *testing.T) {
 	}
 	close(delivered)
 	st.ClearScript()
-	for limit := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	for limit := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		waiting, err := inbox.List(t.Context(), ledger.EventFilter{Status: ledger.EventReceived, Limit: 1})
 		if err != nil {
 			t.Fatal(err)

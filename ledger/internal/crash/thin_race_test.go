@@ -7,3 +7,6 @@ package crash_test
 func thin() int { return 24 }
 
 func scale(n int) int { return n / 10 }
+
+// atOnce is how many scenarios are under way at most.
+const atOnce = 8

@@ -12,6 +12,9 @@ func thin() int {
 	return 3
 }
 
+// atOnce is how many scenarios are under way at most.
+const atOnce = 64
+
 // scale is how much a run does of what is counted.
 func scale(n int) int {
 	if testing.Short() {

@@ -79,10 +79,10 @@ func TestTopUpCrashMatrix(t *testing.T) {
 		}
 	}
 	cells := credits()
-	inParallel(cells, try)
+	sideBySide(cells, try)
 	points := len(all)
 	all = slices.DeleteFunc(all, func(s credit) bool { return !s.chosen() })
-	inParallel(all, try)
+	sideBySide(all, try)
 	t.Logf("%d cells, %d points to be killed at, %d of them now", len(cells), points, len(all))
 }
 

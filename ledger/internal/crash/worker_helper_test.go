@@ -106,7 +106,7 @@ func (h *helping) work(o order) (r report) {
 	}
 	// Not by a deadline: the keeper's commits are told by theirs.
 	working, stop := context.WithCancel(ctx)
-	defer time.AfterFunc(time.Minute, stop).Stop()
+	defer time.AfterFunc(patience, stop).Stop()
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(working) }()
 	for working.Err() == nil && err == nil && !r.After.atRest() {

@@ -111,10 +111,10 @@ func TestWorkerCrashMatrix(t *testing.T) {
 			all = append(all, s)
 		}
 	}
-	crew.each(cells, try)
+	sideBySide(cells, try)
 	points := len(all)
 	chosen := slices.DeleteFunc(slices.Clone(all), func(s scenario) bool { return !s.chosen() })
-	crew.each(chosen, try)
+	sideBySide(chosen, try)
 	t.Logf("%d cells, %d points to be killed at, %d of them now", len(cells), points, len(chosen))
 }
 
