@@ -42,16 +42,16 @@ func (e Evidence) String() string {
 	return "no evidence"
 }
 
-// Trace collects the [Evidence] of one exchange. Use one per exchange; its
-// methods are safe for concurrent use, since net/http calls from several
-// goroutines.
+// Trace collects the [Evidence] of one exchange. Its methods are safe for
+// concurrent use, since net/http calls from several goroutines.
 type Trace struct {
 	// Connected, if set before the request is made, is called with each connection
 	// it obtains, before the first byte is written there (over HTTP/2 perhaps
 	// beside it).
 	Connected func(httptrace.GotConnInfo)
 
-	hooks httptrace.ClientTrace
+	hooks  httptrace.ClientTrace
+	shared bool // the hooks call those of the program's own trace as well
 
 	mu     sync.Mutex
 	seen   Evidence
@@ -78,7 +78,34 @@ func NewTrace(ctx context.Context) (context.Context, *Trace) {
 		},
 		GotFirstResponseByte: func() { t.note(func(e *Evidence) { e.FirstByte = true }) },
 	}
-	return httptrace.WithClientTrace(ctx, &t.hooks), t
+	return t.attach(ctx), t
+}
+
+func (t *Trace) attach(ctx context.Context) context.Context {
+	t.shared = httptrace.ContextClientTrace(ctx) != nil
+	return httptrace.WithClientTrace(ctx, &t.hooks)
+}
+
+// Again returns a context for another exchange, whose evidence starts from
+// nothing; making a Trace costs more than the rest of what a request needs. It is
+// for a Trace that is [Trace.Spent] and whose Evidence has been read, and for a
+// context that is none of its own.
+func (t *Trace) Again(ctx context.Context) context.Context {
+	t.Connected = nil
+	t.mu.Lock()
+	t.seen, t.frozen = Evidence{}, false
+	t.mu.Unlock()
+	return t.attach(ctx)
+}
+
+// Spent reports whether net/http has told all that it tells of an exchange over
+// one connection, so that no late word can be taken for one about the next.
+// A Trace beside one of the program's own never is: they stay joined.
+func (t *Trace) Spent() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.seen
+	return !t.shared && e.GetConn && e.WroteHeaders && e.WroteBody && e.FirstByte && e.Conns == 1
 }
 
 func (t *Trace) note(set func(*Evidence)) {

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/botix-pro/sdk-go/retry"
@@ -29,6 +30,7 @@ type Client struct {
 	names    Names
 	secret   string      // the API key
 	fixed    http.Header // the headers every request carries
+	traces   sync.Pool   // of *retry.Trace that are spent
 }
 
 // Config is what a [Client] is made of.
@@ -214,7 +216,7 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 		ctx, cancel = context.WithTimeout(ctx, c.timeout)
 		defer cancel()
 	}
-	ctx, trace := retry.NewTrace(ctx)
+	ctx, trace := c.trace(ctx)
 	var gate *gate
 	if r.Ready != nil {
 		gate = newGate(r.Ready)
@@ -233,10 +235,21 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 		a.Body, err = c.read(resp)
 	}
 	a.Evidence, a.Received = trace.Evidence(), time.Now()
+	if c.owns && trace.Spent() { // a transport of the program's own may tell more, and later
+		c.traces.Put(trace)
+	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
 	return a, c.scrub(err, r)
+}
+
+// trace records an exchange, where possible with what recorded an earlier one.
+func (c *Client) trace(ctx context.Context) (context.Context, *retry.Trace) {
+	if trace, ok := c.traces.Get().(*retry.Trace); ok {
+		return trace.Again(ctx), trace
+	}
+	return retry.NewTrace(ctx)
 }
 
 // scrub keeps what is in a request out of a transport's error: a peer's bytes are
@@ -315,18 +328,22 @@ func (c *Client) request(ctx context.Context, r Request) *http.Request {
 	for name, values := range c.fixed {
 		header[name] = values
 	}
+	own := &struct { // in one piece, since every request needs both
+		url url.URL
+		key [1]string
+	}{url.URL{
+		Scheme: c.base.Scheme, Host: c.base.Host,
+		Path: r.Path.plain, RawPath: r.Path.escaped, RawQuery: r.Query,
+	}, [1]string{r.Key}}
 	req := (&http.Request{
 		Method: r.Method,
-		URL: &url.URL{
-			Scheme: c.base.Scheme, Host: c.base.Host,
-			Path: r.Path.plain, RawPath: r.Path.escaped, RawQuery: r.Query,
-		},
-		Host:  c.base.Host,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		URL:    &own.url,
+		Host:   c.base.Host,
+		Proto:  "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: header,
 	}).WithContext(ctx)
 	if r.Key != "" {
-		header[c.names.Key] = []string{r.Key}
+		header[c.names.Key] = own.key[:]
 	}
 	if r.Body != nil {
 		header["Content-Type"] = mediaJSON

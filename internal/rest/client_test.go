@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	"github.com/botix-pro/sdk-go/internal/rest"
+	"github.com/botix-pro/sdk-go/retry"
 )
 
 func client(t *testing.T, server *httptest.Server, change ...func(*rest.Config)) *rest.Client {
@@ -403,5 +405,38 @@ func TestABodyThatWasReadIsKnown(t *testing.T) {
 	c := rest.New(rest.Config{Base: base, MaxBytes: 100, HTTP: &http.Client{Transport: rt}})
 	if a, err := c.Do(t.Context(), rest.Request{Method: "GET", Path: path(t, "/x")}); err != nil || string(a.Body) != "{}" {
 		t.Errorf("%q, %v", a.Body, err)
+	}
+}
+
+// A transport of the program's own may tell of an exchange when the next one is
+// under way. That is no evidence of the latter.
+func TestLateWordsOfAForeignTransport(t *testing.T) {
+	t.Parallel()
+	var first *httptrace.ClientTrace
+	rt := roundTripper(func(req *http.Request) (*http.Response, error) {
+		told := httptrace.ContextClientTrace(req.Context())
+		told.GetConn("")
+		if first != nil {
+			first.GotConn(httptrace.GotConnInfo{})
+			return nil, errors.New("no connection")
+		}
+		first = told
+		told.GotConn(httptrace.GotConnInfo{})
+		told.WroteHeaders()
+		told.WroteRequest(httptrace.WroteRequestInfo{})
+		told.GotFirstResponseByte()
+		return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+	})
+	base, err := rest.ParseBase("https://api.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := rest.New(rest.Config{Base: base, HTTP: &http.Client{Transport: rt}, MaxBytes: 1 << 10})
+	for i, want := range []retry.Evidence{
+		{GetConn: true, GotConn: true, WroteHeaders: true, WroteBody: true, FirstByte: true, Conns: 1}, {GetConn: true},
+	} {
+		if a, _ := c.Do(t.Context(), rest.Request{Method: http.MethodGet, Path: path(t, "/x")}); a.Evidence != want {
+			t.Errorf("exchange %d: the evidence is %+v, want %+v", i+1, a.Evidence, want)
+		}
 	}
 }
