@@ -162,10 +162,10 @@ const (
 // sought is the objects that a look found.
 type sought[T any] map[call.Object]*T
 
-// seekMessages finds sent messages by contact, text and, where one was named,
+// messages has s find sent messages by contact, text and, where one was named,
 // channel. Those of the contact, of the system and of scenarios are none of ours.
-func seekMessages[T any](c *Client, sent []SendMessage, adopt func([]*Message) *T, made func(*T) []call.Object) *seek[T] {
-	s := &seek[T]{made: made}
+func (s *seek[T]) messages(c *Client, sent []SendMessage, adopt func([]*Message) *T, made func(*T) []call.Object) {
+	s.made = made
 	s.likeness = s.places(len(sent))
 	for i := range sent {
 		s.likeness[i] = c.likeMessage(sent[i].ContactID, sent[i].Content)
@@ -198,7 +198,6 @@ func seekMessages[T any](c *Client, sent []SendMessage, adopt func([]*Message) *
 		}
 		return seen, nil
 	}
-	return s
 }
 
 // likeMessage stands for a message by what survives a server's tidying of texts:

@@ -77,9 +77,8 @@ func (s *MessagesService) Send(ctx context.Context, req SendMessage, opts ...Cal
 	if in.err != nil {
 		return nil, in.err
 	}
-	one := []SendMessage{req}
-	look := seekSend(s.c, one)
-	sent, _, err := invokeSeeking(ctx, s.c, messagesSend, input{body: &one[0]}, look, opts)
+	look := seekSend(s.c, req)
+	sent, _, err := invokeSeeking(ctx, s.c, messagesSend, input{body: &look.one[0]}, &look.seek, opts)
 	if sent != nil {
 		// The file declares the number twice and promises neither.
 		sent.ID = max(sent.ID, sent.MessageID)
@@ -88,11 +87,18 @@ func (s *MessagesService) Send(ctx context.Context, req SendMessage, opts ...Cal
 	return sent, err
 }
 
+// sending is the seek of a send, in one piece with its message.
+type sending struct {
+	seek[SentMessage]
+	one [1]SendMessage
+}
+
 // seekSend finds the message of a send, the only one of its list.
-func seekSend(c *Client, one []SendMessage) *seek[SentMessage] {
-	look := seekMessages(c, one, adoptSent, (*SentMessage).objects)
-	look.foreign = func(m *SentMessage) bool { return m.ContactID != 0 && m.ContactID != one[0].ContactID }
-	return look
+func seekSend(c *Client, req SendMessage) *sending {
+	s := &sending{one: [1]SendMessage{req}}
+	s.messages(c, s.one[:], adoptSent, (*SentMessage).objects)
+	s.foreign = func(m *SentMessage) bool { return m.ContactID != 0 && m.ContactID != s.one[0].ContactID }
+	return s
 }
 
 // adoptSent is the answer to a send whose message was found in the list.

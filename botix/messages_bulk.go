@@ -129,7 +129,8 @@ func (s *MessagesService) bulkSend(ctx context.Context, messages []SendMessage, 
 
 // seekBulkSend finds the messages of a bulk send.
 func seekBulkSend(c *Client, messages []SendMessage) *seek[MessagesBulk] {
-	look := seekMessages(c, messages, adoptBulkSent, (*MessagesBulk).objects)
+	look := new(seek[MessagesBulk])
+	look.messages(c, messages, adoptBulkSent, (*MessagesBulk).objects)
 	look.foreign = func(r *MessagesBulk) bool { return !fits(len(messages), r.Results) }
 	return look
 }

@@ -30,7 +30,7 @@ var revivals = map[*call.Endpoint]revival{
 	contactsBulkUpdate: answered[ContactsBulk],
 
 	messagesSend: lookedUp(func(c *Client, _ []string, req SendMessage) *seek[SentMessage] {
-		return seekSend(c, []SendMessage{req})
+		return &seekSend(c, req).seek
 	}),
 	messagesBulkSend: lookedUp(func(c *Client, _ []string, body newMessages) *seek[MessagesBulk] {
 		return seekBulkSend(c, body.Messages)
