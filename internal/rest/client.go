@@ -2,6 +2,7 @@ package rest
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -73,7 +74,7 @@ func New(cfg Config) *Client {
 	if cfg.Names != nil {
 		names = *cfg.Names
 	}
-	return &Client{
+	c := &Client{
 		owns:     cfg.HTTP == nil,
 		base:     cfg.Base,
 		shared:   shared,
@@ -88,7 +89,14 @@ func New(cfg Config) *Client {
 			"User-Agent": {cfg.UserAgent},
 		},
 	}
+	if c.owns { // net/http would make the header anew for each request
+		c.fixed["Accept-Encoding"] = []string{gzipped}
+	}
+	return c
 }
+
+// gzipped is the one encoding of answers that is asked for and understood.
+const gzipped = "gzip"
 
 // NewTransport returns the default transport: HTTP/1.1, and HTTP/2 where asked
 // for and offered; as many idle connections to the one host as its callers have
@@ -388,13 +396,17 @@ func (c *Client) read(resp *http.Response) (body []byte, err error) {
 	if resp.ContentLength > c.maxBytes {
 		return nil, &TooLargeError{c.maxBytes}
 	}
+	from, err := plain(resp)
+	if err != nil {
+		return nil, err
+	}
 	size := resp.ContentLength
 	if size < 0 {
 		size = bytes.MinRead
 	}
 	body = make([]byte, 0, size+1) // room to meet the end without growing
 	for {
-		n, err := resp.Body.Read(body[len(body):cap(body)])
+		n, err := from.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]
 		switch {
 		case int64(len(body)) > c.maxBytes:
@@ -407,6 +419,19 @@ func (c *Client) read(resp *http.Response) (body []byte, err error) {
 			body = slices.Grow(body, bytes.MinRead)
 		}
 	}
+}
+
+// plain is a body without its encoding. A server may send one that nobody asked
+// for.
+func plain(resp *http.Response) (io.Reader, error) {
+	if how := resp.Header["Content-Encoding"]; len(how) != 1 || !strings.EqualFold(how[0], gzipped) {
+		return resp.Body, nil
+	}
+	z, err := gzip.NewReader(resp.Body)
+	if err == io.EOF { // an empty body is empty in any encoding
+		return http.NoBody, nil
+	}
+	return z, err
 }
 
 // translate gives headers of an answer their usual names.

@@ -2,6 +2,8 @@ package rest_test
 
 import (
 	"bufio"
+	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -14,6 +16,7 @@ import (
 	"net/http/httptest"
 	"net/http/httptrace"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -438,5 +441,62 @@ func TestLateWordsOfAForeignTransport(t *testing.T) {
 		if a, _ := c.Do(t.Context(), rest.Request{Method: http.MethodGet, Path: path(t, "/x")}); a.Evidence != want {
 			t.Errorf("exchange %d: the evidence is %+v, want %+v", i+1, a.Evidence, want)
 		}
+	}
+}
+
+// A compressed answer is read whole, whoever asked for it; the limit counts what
+// comes out. One that was cut off is no answer.
+func TestCompressedAnswers(t *testing.T) {
+	t.Parallel()
+	const limit = 10_000
+	compressed := func(n int) []byte {
+		var buf bytes.Buffer
+		w := gzip.NewWriter(&buf)
+		_, _ = w.Write(bytes.Repeat([]byte("x"), n)) // to memory
+		_ = w.Close()
+		return buf.Bytes()
+	}
+	whole := compressed(limit)
+	foreign := func(cfg *rest.Config) { cfg.HTTP = &http.Client{Transport: &http.Transport{DisableCompression: true}} }
+	for name, tt := range map[string]struct {
+		body   []byte
+		client func(*rest.Config)
+		want   int
+		err    func(error) bool
+	}{
+		"whole":                    {whole, nil, limit, nil},
+		"that nobody asked for":    {whole, foreign, limit, nil},
+		"too large when it is out": {compressed(limit + 1), nil, 0, func(err error) bool { return errors.As(err, new(*rest.TooLargeError)) }},
+		"cut off":                  {whole[:len(whole)-10], nil, -1, func(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }},
+		"no such thing":            {[]byte("{}"), nil, 0, func(err error) bool { return err != nil }},
+		"nothing":                  {nil, nil, 0, nil},
+	} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			_, _ = w.Write(tt.body)
+		}))
+		c := client(t, srv, func(cfg *rest.Config) {
+			cfg.MaxBytes = limit
+			if tt.client != nil {
+				tt.client(cfg)
+			}
+		})
+		a, err := c.Do(t.Context(), rest.Request{Method: "GET", Path: path(t, "/x")})
+		if tt.want >= 0 && len(a.Body) != tt.want || (err == nil) != (tt.err == nil) || err != nil && !tt.err(err) {
+			t.Errorf("%s: %d bytes, error %v", name, len(a.Body), err)
+		}
+		srv.Close()
+	}
+}
+
+// What is asked of a server is one encoding, once.
+func TestEncodingsAskedFor(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { asked = r.Header["Accept-Encoding"] }))
+	defer srv.Close()
+	c := client(t, srv)
+	if _, err := c.Do(t.Context(), rest.Request{Method: "GET", Path: path(t, "/x")}); err != nil || !slices.Equal(asked, []string{"gzip"}) {
+		t.Errorf("asked for %q, error %v", asked, err)
 	}
 }
