@@ -45,7 +45,7 @@ func (c change) write(ctx context.Context, tx store.Tx) error {
 		Who: c.by.Who, Why: c.by.Why, Evidence: c.evidence,
 	}
 	err := tx.Update(ctx, c.is, c.next)
-	if errors.Is(err, store.ErrTargetTaken) && c.cause != CauseFound {
+	if answered := c.cause == CauseEnded || c.cause == CauseLate; answered && errors.Is(err, store.ErrTargetTaken) {
 		// The server itself said that this operation made what another is
 		// credited with. That is no reason to lose the success.
 		c.is.TargetOwned = false

@@ -224,6 +224,8 @@ func (r *ruling) decide(ctx context.Context, tx store.Tx, was *store.Operation) 
 	switch v.Kind {
 	case VerdictHappened:
 		succeed(&row, l.keepFound(was, v.Result), v.Target)
+	case VerdictSecretLost:
+		loseSecret(&row, v.Target)
 	case VerdictReissue:
 		if err := r.reissue(ctx, tx, was); err != nil {
 			return err

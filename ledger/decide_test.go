@@ -26,6 +26,7 @@ func atDesk(t *testing.T, test func(*desk), opts ...ledger.Option) {
 
 var (
 	happened = ledger.Verdict{Kind: ledger.VerdictHappened, Target: ledger.Target{Kind: "message", ID: "1001", Made: true}, Result: []byte(result)}
+	useless  = ledger.Verdict{Kind: ledger.VerdictSecretLost, Target: ledger.Target{Kind: "key", ID: "key_7", Made: true}}
 	resend   = ledger.Verdict{Kind: ledger.VerdictResend}
 	reissue  = ledger.Verdict{Kind: ledger.VerdictReissue, ApprovedBy: "ann"}
 	giveUp   = ledger.Verdict{Kind: ledger.VerdictGiveUp}
@@ -40,6 +41,14 @@ func (d *desk) cutOff(draft *ledger.Draft) string {
 	drive.Close()
 	time.Sleep(time.Minute)
 	return drive.Operation().ID
+}
+
+func (d *desk) givenUp(draft *ledger.Draft) string {
+	id := d.lost(draft)
+	if _, err := d.Decide(d.Context(), id, giveUp, ann); err != nil {
+		d.Fatal(err)
+	}
+	return id
 }
 
 // contradicted is an operation that was given up and then seen to succeed.
@@ -95,6 +104,12 @@ func TestVerdicts(t *testing.T) {
 		"interrupted, resend":   {(*desk).cutOff, resend, free, ledger.NextResend, nil},
 		"interrupted, reissue":  {(*desk).cutOff, reissue, failed, "", nil},
 		"interrupted, give up":  {(*desk).cutOff, giveUp, failed, "", nil},
+
+		"no answer, secret lost":        {(*desk).lost, useless, unclear, ledger.NextPerson, nil},
+		"interrupted, secret lost":      {(*desk).cutOff, useless, unclear, ledger.NextPerson, nil},
+		"never sent, secret lost":       {(*desk).enqueued, useless, "", "", ledger.ErrTransition},
+		"given up, secret lost":         {(*desk).givenUp, useless, "", "", ledger.ErrTransition},
+		"in contradiction, secret lost": {(*desk).contradicted, useless, "", "", ledger.ErrTransition},
 
 		"never sent, happened": {(*desk).enqueued, happened, success, "", nil}, // somebody did it by hand
 		"never sent, resend":   {(*desk).enqueued, resend, "", "", ledger.ErrTransition},
@@ -214,6 +229,8 @@ func TestVerdictsThatCannotBeGiven(t *testing.T) {
 			"an approval of something else":  {ledger.Verdict{Kind: ledger.VerdictResend, ApprovedBy: "ann"}, ann, ledger.ErrVerdict},
 			"half a target":                  {ledger.Verdict{Kind: ledger.VerdictHappened, Target: ledger.Target{ID: "1"}}, ann, ledger.ErrVerdict},
 			"a target that is not there":     {ledger.Verdict{Kind: ledger.VerdictResend, Target: happened.Target}, ann, ledger.ErrVerdict},
+			"a lost secret of nothing":       {ledger.Verdict{Kind: ledger.VerdictSecretLost}, ann, ledger.ErrVerdict},
+			"a result that shows no secret":  {ledger.Verdict{Kind: ledger.VerdictSecretLost, Target: useless.Target, Result: []byte("{}")}, ann, ledger.ErrVerdict},
 			"a result of nothing":            {ledger.Verdict{Kind: ledger.VerdictGiveUp, Result: []byte("{}")}, ann, ledger.ErrVerdict},
 			"a target of two lines":          {ledger.Verdict{Kind: ledger.VerdictHappened, Target: ledger.Target{Kind: "a", ID: "1\n2"}}, ann, ledger.ErrVerdict},
 			"a look at nothing":              {absent(look(func(l *ledger.Look) { l.What = "" })), ann, ledger.ErrVerdict},
@@ -272,8 +289,10 @@ func TestWhatHasHappenedIsAnswered(t *testing.T) {
 					d.Errorf("a repeat is answered %q, %t", got, ok)
 				}
 				other := d.lost(draft("8", body))
-				if _, err := d.Decide(d.Context(), other, happened, ann); !errors.Is(err, ledger.ErrTargetTaken) {
-					d.Errorf("the target of another: %v", err)
+				for _, theirs := range []ledger.Verdict{happened, {Kind: ledger.VerdictSecretLost, Target: happened.Target}} {
+					if _, err := d.Decide(d.Context(), other, theirs, ann); !errors.Is(err, ledger.ErrTargetTaken) || d.op(other).TargetID != "" {
+						d.Errorf("the target of another, %s: %v", theirs.Kind, err)
+					}
 				}
 			}, tt.opts...)
 		})

@@ -96,13 +96,16 @@ func (d *Drive) Bar(readBack bool, why string) error {
 }
 
 // SecretLost records that a look found what the operation made, and that nobody has
-// the secret which was shown with it.
+// the secret which was shown with it. Like Found it is [ErrTargetTaken] when that
+// belongs to another operation.
 func (d *Drive) SecretLost(target Target) error {
-	barred := func(s standing) (standing, error) { return s.barred(false) }
-	return d.move(CauseBarred, true, barred, func(row *store.Operation) {
-		row.ErrorCode = CodeSecretLost
-		row.TargetKind, row.TargetID, row.TargetOwned = target.Kind, target.ID, target.Made
-	})
+	return d.move(CauseBarred, true, standing.useless, func(row *store.Operation) { loseSecret(row, target) })
+}
+
+// loseSecret writes that something was made whose secret nobody has.
+func loseSecret(row *store.Operation, target Target) {
+	row.ErrorCode, row.ErrorMessage = CodeSecretLost, ""
+	row.TargetKind, row.TargetID, row.TargetOwned = target.Kind, target.ID, target.Made
 }
 
 // BarredSince is when the operation was first barred for a reason; zero if it was not.

@@ -56,6 +56,14 @@ func (s standing) barred(readBack bool) (standing, error) {
 	return s.stopSending(CauseBarred, readBack)
 }
 
+// useless is for what was made and cannot be used.
+func (s standing) useless() (standing, error) {
+	if s.Contradicted {
+		return s.refuse(CauseBarred)
+	}
+	return s.barred(false)
+}
+
 // drop ends an operation that is not wanted any more, by [CauseCancelled],
 // [CauseExpired] or [CauseSuperseded]. What may have had its effect is not ended
 // by that: it is not sent again, and must be found out.

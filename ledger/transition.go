@@ -48,6 +48,7 @@ const (
 	byDriver = "driver"         // whoever holds the lease: the caller or a worker
 	byFormer = "former driver"  // had the lease and lost it
 	byLook   = "look, person"   // a look-up under the lease, or a person who knows
+	byAny    = "driver, person" // either of them
 	byLeave  = "person, policy" // a person, or a workflow that was approved for it
 	byPerson = "person"
 )
@@ -107,9 +108,9 @@ var transitions = []Transition{
 	{StatusFailedFinal, CauseLate, StatusFailedFinal, either, "anything else", byFormer},
 
 	{StatusPending, CauseBarred, StatusReconciling, yes,
-		"the key's window closed, the clock is in doubt, or the credential changed", byDriver},
+		"the key's window closed, the clock is in doubt, the credential changed, or a secret is lost", byAny},
 	{StatusReconciling, CauseBarred, StatusReconciling, yes,
-		"the same; looking, or a person, is what remains", byDriver},
+		"the same; looking, or a person, is what remains", byAny},
 
 	{StatusPending, CauseFound, StatusSucceeded, no, "its object is there, and is no other operation's", byLook},
 	{StatusFailedRetryable, CauseFound, StatusSucceeded, no, "its object is there after all", byLook},

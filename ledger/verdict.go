@@ -16,7 +16,7 @@ type Verdict struct {
 	// made or changed, where there is one, and the answer as a repeat of the intent
 	// is to get it, such as what the object looks like when it is read. Result is
 	// kept as the ledger keeps answers, must not show a secret, and may be nil: then
-	// a repeat gets [ErrResultNotKept].
+	// a repeat gets [ErrResultNotKept]. A VerdictSecretLost needs a Target.
 	Target Target
 	Result []byte
 
@@ -37,6 +37,12 @@ const (
 	// VerdictHappened: it had its effect, and has succeeded. Where it had ended as a
 	// failure, it is in contradiction instead, and to be decided once more.
 	VerdictHappened VerdictKind = "happened"
+
+	// VerdictSecretLost: it had its effect, and what it made is of no use, since its
+	// secret, which is shown once, reached no store. The operation is a person's, with
+	// the error code [CodeSecretLost] and the target, which is to be revoked and made
+	// anew.
+	VerdictSecretLost VerdictKind = "happened, secret lost"
 
 	// VerdictResend: it had no effect, and is to be sent under its own key, which is
 	// allowed until the server may forget that. Nothing is sent by the verdict: a
@@ -73,12 +79,13 @@ type verdictRule struct {
 }
 
 var verdictRules = map[VerdictKind]verdictRule{
-	VerdictHappened: {CauseFound, standing.found},
-	VerdictResend:   {CauseAbsent, standing.resendable},
-	VerdictReissue:  {CauseReissued, standing.reissue},
-	VerdictAbsent:   {CauseAbsent, standing.held},
-	VerdictUnclear:  {CauseUnclear, standing.unclear},
-	VerdictGiveUp:   {CauseAbandoned, standing.abandon},
+	VerdictHappened:   {CauseFound, standing.found},
+	VerdictSecretLost: {CauseBarred, standing.useless},
+	VerdictResend:     {CauseAbsent, standing.resendable},
+	VerdictReissue:    {CauseReissued, standing.reissue},
+	VerdictAbsent:     {CauseAbsent, standing.held},
+	VerdictUnclear:    {CauseUnclear, standing.unclear},
+	VerdictGiveUp:     {CauseAbandoned, standing.abandon},
 }
 
 // ErrVerdict is matched by errors about a [Verdict] that cannot be given. Nothing
@@ -87,12 +94,14 @@ var ErrVerdict = errors.New("the verdict cannot be given")
 
 // check reports what is wrong with a verdict whatever it is about.
 func (v *Verdict) check() error {
-	happened, reissue := v.Kind == VerdictHappened, v.Kind == VerdictReissue
+	happened, lost, reissue := v.Kind == VerdictHappened, v.Kind == VerdictSecretLost, v.Kind == VerdictReissue
 	switch {
 	case verdictRules[v.Kind].apply == nil:
 		return fmt.Errorf("%w: there is none %q", ErrVerdict, v.Kind)
-	case !happened && (v.Target != Target{} || v.Result != nil):
+	case !happened && (!lost && v.Target != Target{} || v.Result != nil):
 		return fmt.Errorf("%w: only what has happened has a target and a result", ErrVerdict)
+	case lost && v.Target.ID == "":
+		return fmt.Errorf("%w: what has lost its secret is to be named", ErrVerdict)
 	case (v.Target.Kind == "") != (v.Target.ID == "") || v.Target.Made && v.Target.ID == "":
 		return fmt.Errorf("%w: a target has a kind and an id", ErrVerdict)
 	case !reissue && v.ApprovedBy != "":
