@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,6 +48,9 @@ func (l *Ledger) Decide(ctx context.Context, id string, v Verdict, by Decision) 
 // no effect, has failed for good. What may have had its effect is not sent again and
 // stays reconciling until that is known: a look or a [Verdict] tells. It is another
 // thing to give an operation up, which asks no more ([VerdictGiveUp]).
+//
+// A workflow can be called off before its first step, such as one that is never let
+// begin; afterwards its operations can, one by one.
 //
 // The errors are those of [Ledger.Decide] that apply.
 func (l *Ledger) Cancel(ctx context.Context, id string, by Decision) (*Operation, error) {
@@ -249,8 +253,8 @@ func (r *ruling) decide(ctx context.Context, tx store.Tx, was *store.Operation) 
 // cancel ends the wish for an operation that nobody drives. Whether its kind can be
 // looked up is not known here: whoever cannot look puts it before a person.
 func (r *ruling) cancel(ctx context.Context, tx store.Tx, was *store.Operation) error {
-	if err := noWorkflow(was); err != nil {
-		return err
+	if begun, err := begunWorkflow(ctx, tx, was); begun || err != nil {
+		return cmp.Or(err, noWorkflow(was))
 	}
 	stood, err := standingOf(ctx, tx, was)
 	if err != nil {
@@ -266,6 +270,18 @@ func (r *ruling) cancel(ctx context.Context, tx store.Tx, was *store.Operation) 
 	err = change{was: was, is: &row, next: released(row.Lease), cause: CauseCancelled, by: r.by}.write(ctx, tx)
 	r.after = row
 	return err
+}
+
+// begunWorkflow reports whether an operation is a workflow that has planned a step.
+func begunWorkflow(ctx context.Context, tx store.Tx, row *store.Operation) (bool, error) {
+	if row.Kind == string(KindCall) {
+		return false, nil
+	}
+	w, err := tx.Workflow(ctx, row.ID)
+	if errors.Is(err, store.ErrNotFound) { // nobody can tell
+		return true, nil
+	}
+	return err == nil && w.Begun > 0, err
 }
 
 // repeats reports why a verdict does not go with a success that is there.

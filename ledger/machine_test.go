@@ -517,6 +517,43 @@ func TestBeforeTheFirstStep(t *testing.T) {
 	})
 }
 
+// A workflow that is never let begin can be called off; one that has begun is as its
+// operations are.
+func TestAWorkflowIsCalledOffBeforeItsFirstStep(t *testing.T) {
+	s := newDepot(t)
+	synctest.Test(t, func(t *testing.T) {
+		s.T = t
+		refused := errors.New("another tenant's")
+		def := delivery()
+		def.Before = func(context.Context, order) error { return refused }
+		s.open(func(led *ledger.Ledger) {
+			m := s.machine(led, def)
+			p, err := m.Run(t.Context(), "cust_42", "order-1", parcel)
+			if !errors.Is(err, refused) {
+				t.Fatalf("Run = %+v, %v", p, err)
+			}
+			if op, err := led.Cancel(t.Context(), p.ID, ann); err != nil || op.Status != ledger.StatusFailedFinal {
+				t.Errorf("Cancel = %+v, %v", op, err)
+			}
+			refused = nil
+			s.works(led, time.Hour)
+			if _, err := m.Run(t.Context(), "cust_42", "order-1", parcel); err == nil {
+				t.Error("it was begun after all")
+			}
+			s.did()
+			s.answers["pack"] = []retry.Outcome{retry.Refused}
+			p, err = m.Run(t.Context(), "cust_42", "order-2", parcel)
+			if retry.OutcomeOf(err) != retry.Refused {
+				t.Errorf("Run = %+v, %v", p, err)
+			}
+			if _, err := led.Cancel(t.Context(), p.ID, ann); err == nil {
+				t.Error("a workflow that has begun is called off as a whole")
+			}
+			s.stands(led, p.ID, ledger.StatusFailedRetryable, ledger.NextPerson, "packing_pending")
+		})
+	})
+}
+
 // However many call for it, in however many processes, there is one workflow.
 func TestManyRunOneWorkflow(t *testing.T) {
 	s := newDepot(t)
