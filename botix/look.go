@@ -20,7 +20,7 @@ type seek[T any] struct {
 	likeness []uint64
 	// find lists what looks like it. Most calls never need it, so it does all
 	// work that only a look needs.
-	find func(ctx context.Context, when span) (lineup[T], error)
+	find func(ctx context.Context, when call.Span) (lineup[T], error)
 	// foreign reports that an answer, stored under the key, is to another
 	// request; nil where that cannot be told.
 	foreign func(*T) bool
@@ -46,33 +46,11 @@ type lineup[T any] struct {
 	adopt func([]call.Object) *T
 }
 
-// span is when the effect can have come to be, on the server's clock: not before
-// from, and if it was since sure, after the first send for certain. In between,
-// the clocks do not tell. By done the server was done with the last attempt, as
-// far as anybody knows. The latter two are zero where its time is not known.
-type span struct{ from, sure, done time.Time }
-
-const (
-	// slack is how far the clock in an answer's Date and the one of the objects
-	// in the list may differ.
-	slack = 2 * time.Minute
-	// blind is how far back a look goes that knows no time of the server's.
-	blind = 25 * time.Hour
-)
-
-func spanOf(s call.Search) span {
-	at, known := s.First.Server()
-	if !known {
-		return span{from: s.First.Local.Add(-blind)}
-	}
-	return span{at.Add(-slack), at, s.First.Date.Add(s.Done.Sub(s.First.Received) + time.Second)}
-}
-
 // note puts an object that looks like the call's where its time belongs.
-func (l *lineup[T]) note(when span, createdAt time.Time, likeness uint64, o call.Object) {
+func (l *lineup[T]) note(when call.Span, createdAt time.Time, likeness uint64, o call.Object) {
 	switch {
-	case createdAt.Before(when.from):
-	case when.sure.IsZero() || createdAt.Before(when.sure) || createdAt.After(when.done):
+	case createdAt.Before(when.From):
+	case when.Since.IsZero() || createdAt.Before(when.Since) || createdAt.After(when.Done):
 		l.perhaps.Add(likeness, o)
 	default:
 		l.sure.Add(likeness, o)
@@ -90,15 +68,11 @@ func (l *lineup[T]) leaveOthers(ctx context.Context, search call.Search) error {
 	return err
 }
 
-// most is how many objects a look reads. A list that is longer is not read to its
-// end, and so does not tell what is absent.
-const most = 1000
-
 // look returns what the engine calls after an unclear answer. Found puts the
 // result where the answer would have gone.
 func (s *seek[T]) look(c *Client, env *envelope[T]) func(context.Context, call.Search) (call.Sighting, error) {
 	return func(ctx context.Context, search call.Search) (call.Sighting, error) {
-		found, err := s.find(ctx, spanOf(search))
+		found, err := s.find(ctx, search.Span())
 		if err == nil {
 			err = found.leaveOthers(ctx, search)
 		}
@@ -170,20 +144,20 @@ func (s *seek[T]) messages(c *Client, sent []SendMessage, adopt func([]*Message)
 	for i := range sent {
 		s.likeness[i] = c.likeMessage(sent[i].ContactID, sent[i].Content)
 	}
-	s.find = func(ctx context.Context, when span) (lineup[T], error) {
+	s.find = func(ctx context.Context, when call.Span) (lineup[T], error) {
 		found := sought[Message]{}
 		seen := lineup[T]{adopt: func(objects []call.Object) *T { return adopt(found.of(objects)) }}
 		wanted := make(map[uint64][]*SendMessage, len(sent))
 		for i, l := range s.likeness {
 			wanted[l] = append(wanted[l], &sent[i])
 		}
-		list := ListMessages{Since: when.from, Limit: maxPageSize}
+		list := ListMessages{Since: when.From, Limit: maxPageSize}
 		if len(sent) == 1 {
 			list.ContactID = sent[0].ContactID
 		}
 		read := 0
 		for m, err := range c.Messages.All(ctx, list, asLook) {
-			if read++; err != nil || read > most {
+			if read++; err != nil || read > call.MostRead {
 				return seen, cmp.Or(err, ErrAmbiguous)
 			}
 			l := c.likeMessage(m.ContactID, m.Content)
@@ -232,7 +206,7 @@ func seekRun(c *Client, id ScenarioID, req RunScenario) *seek[ScenarioRun] {
 	l := c.claims.Likeness(kindRun, strconv.FormatInt(int64(id), 10), strconv.FormatInt(int64(req.ContactID), 10))
 	return &seek[ScenarioRun]{
 		likeness: []uint64{l},
-		find: func(ctx context.Context, when span) (lineup[ScenarioRun], error) {
+		find: func(ctx context.Context, when call.Span) (lineup[ScenarioRun], error) {
 			found := sought[Chat]{}
 			seen := lineup[ScenarioRun]{adopt: func(objects []call.Object) *ScenarioRun {
 				chat := found[objects[0]]
@@ -240,7 +214,7 @@ func seekRun(c *Client, id ScenarioID, req RunScenario) *seek[ScenarioRun] {
 			}}
 			read := 0
 			for chat, err := range c.Chats.All(ctx, ListChats{ContactID: req.ContactID, Limit: maxPageSize}, asLook) {
-				if read++; err != nil || read > most {
+				if read++; err != nil || read > call.MostRead {
 					return seen, cmp.Or(err, ErrAmbiguous)
 				}
 				if chat.ScenarioID == nil || *chat.ScenarioID != id || req.Channel != "" && req.Channel != chat.Channel {
@@ -267,12 +241,12 @@ func seekContacts[T any](c *Client, created []CreateContact, adopt func([]*Conta
 		wanted[i] = identity(&created[i])
 		s.likeness[i] = c.claims.Likeness(append([]string{kindContact}, wanted[i]...)...)
 	}
-	s.find = func(ctx context.Context, when span) (lineup[T], error) {
+	s.find = func(ctx context.Context, when call.Span) (lineup[T], error) {
 		found := sought[Contact]{}
 		seen := lineup[T]{adopt: func(objects []call.Object) *T { return adopt(found.of(objects)) }}
 		read := 0
-		for contact, err := range c.Contacts.All(ctx, ListContacts{Since: when.from, Limit: maxPageSize}, asLook) {
-			if read++; err != nil || read > most {
+		for contact, err := range c.Contacts.All(ctx, ListContacts{Since: when.From, Limit: maxPageSize}, asLook) {
+			if read++; err != nil || read > call.MostRead {
 				return seen, cmp.Or(err, ErrAmbiguous)
 			}
 			o := upstream(kindContact, contact.ID)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/botix-pro/sdk-go/internal/call"
 	"github.com/botix-pro/sdk-go/ledger"
 	"github.com/botix-pro/sdk-go/money"
 )
@@ -36,13 +37,13 @@ func (a *Auditor) change(ctx context.Context, op *ledger.Operation, now time.Tim
 		o := &change{
 			op: op, mayHave: op.Status == ledger.StatusSucceeded || op.PossiblySent,
 			action: operations[i].audit, target: op.TargetID, group: ids["group"],
-			from: op.FirstSentAt.Add(-slack), to: op.UpdatedAt.Add(slack),
+			from: op.FirstSentAt.Add(-call.Slack), to: op.UpdatedAt.Add(call.Slack),
 		}
 		if o.target == "" && !ep.creates {
 			o.target = ids[ep.args[len(ep.args)-1]]
 		}
 		if op.LockedUntil.After(now) { // it is under way
-			o.to = now.Add(slack)
+			o.to = now.Add(call.Slack)
 		}
 		if body, err := a.records.Body(ctx, op, ep.Significance); err == nil {
 			o.asked = texts(a.names.stored(body, ep.takes))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/botix-pro/sdk-go/botix"
+	"github.com/botix-pro/sdk-go/internal/call"
 	"github.com/botix-pro/sdk-go/ledger"
 )
 
@@ -107,8 +108,8 @@ func (a *Auditor) Changes(ctx context.Context, p Period) (*Changes, error) {
 		}
 	}
 	for _, o := range ours.all {
-		settled := o.to.Before(c.ReadAt.Add(slack - a.settle))
-		inside := p.has(o.from.Add(slack)) && p.has(o.to.Add(-slack))
+		settled := o.to.Before(c.ReadAt.Add(call.Slack - a.settle))
+		inside := p.has(o.from.Add(call.Slack)) && p.has(o.to.Add(-call.Slack))
 		if o.event == nil && o.op.Status == ledger.StatusSucceeded && inside && settled && o.op.Credential == a.here.Credential {
 			c.Unheard = append(c.Unheard, o.op)
 		}
@@ -119,18 +120,15 @@ func (a *Auditor) Changes(ctx context.Context, p Period) (*Changes, error) {
 // has reports whether a moment is in the period.
 func (p Period) has(t time.Time) bool { return !t.Before(p.From) && (p.To.IsZero() || t.Before(p.To)) }
 
-// slack is how far two clocks may differ that are not compared.
-const slack = 2 * time.Minute
-
 // events reads the audit log, the oldest first, and a little beyond the period: what
 // the clocks may have put on the other side of its ends.
 func (a *Auditor) events(ctx context.Context, p Period) (all []*AuditEvent, err error) {
 	list := ListAuditEvents{WholeAccount: true, Limit: maxPageSize}
 	if !p.From.IsZero() {
-		list.Since = p.From.Add(-slack)
+		list.Since = p.From.Add(-call.Slack)
 	}
 	if !p.To.IsZero() {
-		list.Until = p.To.Add(slack)
+		list.Until = p.To.Add(call.Slack)
 	}
 	for e, err := range a.server.audit.All(ctx, list, patiently) {
 		if err != nil {
@@ -149,7 +147,7 @@ func (a *Auditor) changes(ctx context.Context, p Period, now time.Time) (*change
 		f.From = p.From.Add(-a.memory)
 	}
 	if !p.To.IsZero() {
-		f.Until = p.To.Add(slack)
+		f.Until = p.To.Add(call.Slack)
 	}
 	var all []*change
 	for op, err := range a.records.All(ctx, f) {

@@ -81,11 +81,11 @@ func findTopUp(ctx context.Context, l *lookout) error {
 			{"its amount is another", !tx.Amount.Equal(asked.Amount)},
 		}))
 	})
-	if err != nil || len(l.sure)+len(l.perhaps) > 0 || l.done.IsZero() {
+	if err != nil || len(l.all()) > 0 || l.Done.IsZero() {
 		return err
 	}
 	// It is not there. Is the list of its time? Whole seconds are listed.
-	list = ListTransactions{GroupID: l.group(), Since: l.done.Add(time.Second), Limit: 1}
+	list = ListTransactions{GroupID: l.group(), Since: l.Done.Add(time.Second), Limit: 1}
 	for _, err := range l.see.transactions.All(ctx, list, l.as()...) {
 		l.newer = err == nil
 		return err
@@ -215,7 +215,7 @@ func stands[T any](ctx context.Context, l *lookout, kind string, object *T, acti
 	err := one(l, kind, object, func(object *T) fit {
 		s := of(object)
 		found = sighted{target: ledger.Target{Kind: kind, ID: s.id}, data: s.data}
-		since = !s.asAsked && (s.changed.IsZero() || !s.changed.Before(l.from))
+		since = !s.asAsked && (s.changed.IsZero() || !s.changed.Before(l.From))
 		if !s.asAsked {
 			return fitsNot
 		}
@@ -227,7 +227,7 @@ func stands[T any](ctx context.Context, l *lookout, kind string, object *T, acti
 	}
 	l.direct = false
 	found.but = "it is in another state, and was changed since"
-	list := ListAuditEvents{WholeAccount: true, Action: action, TargetID: found.target.ID, Since: l.from, Limit: maxPageSize}
+	list := ListAuditEvents{WholeAccount: true, Action: action, TargetID: found.target.ID, Since: l.From, Limit: maxPageSize}
 	return survey(l, "audit events", l.see.audit.All(ctx, list, l.as()...), func(*AuditEvent) fit {
 		l.perhaps = append(l.perhaps, found)
 		return fitsNearly

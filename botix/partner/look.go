@@ -74,7 +74,7 @@ func (in *input) lookUp(ctx context.Context, s call.Search) (*seen, error) {
 
 // lookOnce is one look.
 func (in *input) lookOnce(ctx context.Context, s call.Search) (*seen, error) {
-	l := &lookout{see: in.c.reads(), ids: in.ids, asked: in.body, span: spanOf(s)}
+	l := &lookout{see: in.c.reads(), ids: in.ids, asked: in.body, Span: s.Span()}
 	if err := in.ep.find(ctx, l); err != nil {
 		return nil, err
 	}

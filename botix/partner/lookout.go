@@ -24,7 +24,7 @@ type lookout struct {
 	see   reads
 	ids   map[string]string // that the operation's path names
 	asked any               // its request
-	span
+	call.Span
 
 	sure    []sighted // the operation's, for all that can be seen
 	perhaps []sighted // like the operation's, and something does not fit
@@ -38,24 +38,6 @@ type lookout struct {
 // as marks the requests of a look: in an outage they must not add to the load.
 func (l *lookout) as() []CallOption { return []CallOption{asLook, botix.WithInfo(&l.info)} }
 
-// span is when the effect can have come to be, on the server's clock.
-type span struct {
-	from  time.Time // not before
-	since time.Time // then, and later, it was after the first send for certain; zero: the clocks do not tell
-	done  time.Time // by then the server was done with the last attempt; zero: likewise
-}
-
-// blind is how far back a look goes that knows no time of the server's.
-const blind = 25 * time.Hour
-
-func spanOf(s call.Search) span {
-	at, known := s.First.Server()
-	if !known {
-		return span{from: s.First.Local.Add(-blind)}
-	}
-	return span{at.Add(-slack), at, s.First.Date.Add(s.Done.Sub(s.First.Received) + time.Second)}
-}
-
 // sighted is an object that may be the effect.
 type sighted struct {
 	target ledger.Target
@@ -64,10 +46,6 @@ type sighted struct {
 }
 
 func (s *sighted) object() call.Object { return call.Object{Kind: s.target.Kind, Text: s.target.ID} }
-
-// most is how many objects a look reads of one list. A longer one is not read to its
-// end, and so does not tell what is absent.
-const most = 1000
 
 var asLook = friend.Option[CallOption](func(f *friend.Call) { f.Unearned = true })
 
@@ -80,7 +58,7 @@ func survey[T any](l *lookout, what string, list iter.Seq2[*T, error], judge fun
 		if err != nil {
 			return err
 		}
-		if r.Read == most {
+		if r.Read == call.MostRead {
 			r.Complete, l.partly = false, true
 			break
 		}
@@ -144,15 +122,15 @@ func (l *lookout) made(kind, id string, at time.Time, data any, named bool, but 
 	s := sighted{target: ledger.Target{Kind: kind, ID: id, Made: true}, data: data, but: but}
 	switch {
 	case but != "":
-	case at.Before(l.from) && !named:
+	case at.Before(l.From) && !named:
 		return fitsNot
-	case at.Before(l.from):
+	case at.Before(l.From):
 		s.but = "it is older than the operation"
-	case !l.since.IsZero() && !at.Before(l.since):
+	case l.Since.IsZero() || at.Before(l.Since):
+		s.but = "it may be older than the operation: the clocks do not tell"
+	default:
 		l.sure = append(l.sure, s)
 		return fits
-	default:
-		s.but = "it may be older than the operation: the clocks do not tell"
 	}
 	l.perhaps = append(l.perhaps, s)
 	return fitsNearly
@@ -196,7 +174,7 @@ func (l *lookout) judge(rivals ledger.Rivals) (seen call.Sighting, why string) {
 	case n == 0 && len(l.perhaps) > 0:
 		return call.Ambiguous, l.perhaps[0].target.Kind + " " + l.perhaps[0].target.ID + ": " + l.perhaps[0].but
 	case n == 0 && l.partly:
-		return call.Ambiguous, fmt.Sprintf("it is not among the first %d of the list", most)
+		return call.Ambiguous, fmt.Sprintf("it is not among the first %d of the list", call.MostRead)
 	case n == 0:
 		return call.Absent, "there is nothing that could be its"
 	case rivals.Underway > 0:

@@ -255,18 +255,7 @@ func (c *Client) searchFor(ctx context.Context, q *ledger.Inquiry) (call.Search,
 	if err := c.engine.Date(ctx, &s.First); err != nil {
 		return s, err
 	}
-	s.Taken = func(ctx context.Context, objects []call.Object) (map[call.Object]bool, error) {
-		targets := make([]ledger.Target, len(objects))
-		for i, o := range objects {
-			targets[i] = o.Target()
-		}
-		taken, err := q.Taken(ctx, targets)
-		theirs := map[call.Object]bool{}
-		for i, o := range objects {
-			theirs[o] = err == nil && taken[i]
-		}
-		return theirs, err
-	}
+	s.Taken = call.TakenBy(q.Taken)
 	var err error
 	s.Rivals, err = q.Rivals(ctx)
 	return s, err

@@ -241,7 +241,7 @@ func (r *run) search(ctx context.Context) (Search, error) {
 		}
 		r.engine.Clock.date(&s.First)
 	}
-	s.Taken = r.taken
+	s.Taken = TakenBy(r.drives.Taken)
 	var err error
 	s.Rivals, err = r.drives.Rivals(ctx)
 	return s, err
@@ -253,20 +253,6 @@ func (e *Engine) Done(a *retry.Attempt) time.Time {
 		return done
 	}
 	return a.Ended
-}
-
-// taken tells which objects belong to other operations of the ledger.
-func (r *run) taken(ctx context.Context, objects []Object) (map[Object]bool, error) {
-	targets := make([]ledger.Target, len(objects))
-	for i, o := range objects {
-		targets[i] = o.Target()
-	}
-	taken, err := r.drives.Taken(ctx, targets)
-	theirs := make(map[Object]bool)
-	for i, o := range objects {
-		theirs[o] = taken[i]
-	}
-	return theirs, err
 }
 
 // recordFound makes it durable that a look found the effect.
