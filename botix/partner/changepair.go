@@ -53,20 +53,25 @@ func (a *Auditor) change(ctx context.Context, op *ledger.Operation, now time.Tim
 	return nil
 }
 
-// texts are the members of a JSON object that are texts, or null.
+// texts are the members of a JSON object that are single values. Numbers stay as they
+// are written: read into anything else they would be floats.
 func texts(object []byte) map[string]string {
-	var members map[string]any
+	var members map[string]json.RawMessage
 	if json.Unmarshal(object, &members) != nil {
 		return nil
 	}
 	all := map[string]string{}
 	for name, value := range members {
-		switch value := value.(type) {
-		case string:
-			all[name] = value
-		case nil:
-			all[name] = "null"
+		text := string(value)
+		switch first(value) {
+		case '{', '[':
+			continue
+		case '"':
+			if json.Unmarshal(value, &text) != nil {
+				continue
+			}
 		}
+		all[name] = text
 	}
 	return all
 }

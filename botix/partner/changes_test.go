@@ -1,6 +1,7 @@
 package partner_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -141,6 +142,21 @@ func TestChangesThatTheLogContradicts(t *testing.T) {
 				if _, err := b.sandbox.client.Groups.SetSpendLimit(b.Context(), b.group, partner.SpendLimitUpdate{Limit: botix.Set(amount("5.01"))}); err != nil {
 					b.Fatal(err)
 				}
+			},
+			want: "3 matched, 1 foreign, 0 unheard, 0 contradicted",
+		},
+		"the same, and the log tells amounts as numbers": {
+			then: func(b *books) {
+				b.srv.Script(botixtest.On("spendLimitUpdate").Nth(1).Do(botixtest.CutBefore()))
+				if err := b.limit(b.client, "5.00", "p1"); retry.OutcomeOf(err) != retry.Unknown {
+					b.Fatal(err)
+				}
+				if _, err := b.sandbox.client.Groups.SetSpendLimit(b.Context(), b.group, partner.SpendLimitUpdate{Limit: botix.Set(amount("5.01"))}); err != nil {
+					b.Fatal(err)
+				}
+				b.srv.Script(botixtest.On("auditEventsList").Do(botixtest.Change("numbers", func(a *botixtest.Answer) {
+					a.Body = bytes.ReplaceAll(a.Body, []byte(`"5.01"`), []byte(`5.01`))
+				})))
 			},
 			want: "3 matched, 1 foreign, 0 unheard, 0 contradicted",
 		},
