@@ -51,7 +51,8 @@ func (c *Client) closer() ledger.Definition[Closing] {
 				if err != nil {
 					return nil, err
 				}
-				key, err := c.keys.Key("delete-group-for-customer", in.Customer, string(in.GroupID))
+				// One that was refused, since a key was live, is refused for good under its key.
+				key, err := c.keys.Key("delete-group-for-customer", in.Customer, string(in.GroupID), in.Version)
 				if err != nil {
 					return nil, err
 				}

@@ -97,8 +97,10 @@ func (b KeyBuilder) RotateKey(customer string, group GroupID, old KeyID, version
 // RevokeKey is the key of revoking an API key, which is done once for ever:
 // revoke-key-for-customer:{customer}:{group}:{key}.
 func (b KeyBuilder) RevokeKey(customer string, group GroupID, key KeyID) (string, error) {
-	return b.Key("revoke-key-for-customer", customer, string(group), string(key))
+	return b.Key(revokesKey, customer, string(group), string(key))
 }
+
+const revokesKey = "revoke-key-for-customer"
 
 // Key is the key of any intent: {action}:{customer}:{parts…}. Together the parts
 // must say which one of the many over time it is, such as the id of an order; never

@@ -198,9 +198,11 @@ func (c *Client) isLive(ctx context.Context, group GroupID, key KeyID) (bool, er
 	return k.Status != KeyRevoked, nil
 }
 
-// revocation plans the operation that revokes a key.
+// revocation plans the operation of a workflow that revokes a key. Its key is the
+// workflow's own: another that revokes the same, or [Client.RevokeKey], may stand
+// without an end.
 func (c *Client) revocation(ctx context.Context, i ledger.Intent, group GroupID, key KeyID) (ledger.Draft, error) {
-	name, err := c.keys.RevokeKey(i.Customer, group, key)
+	name, err := c.keys.Key(revokesKey, i.Customer, string(group), string(key), i.Version)
 	if err != nil {
 		return ledger.Draft{}, err
 	}

@@ -64,7 +64,10 @@ func (c *Client) rotator() ledger.Definition[Rotation] {
 			if err := c.preflight(ctx, needs{operations: []string{"keysCreate", "keysGet", "keysDelete"}}); err != nil {
 				return err
 			}
-			_, err := c.Keys.Get(ctx, in.GroupID, in.Old) // that it is the group's
+			old, err := c.Keys.Get(ctx, in.GroupID, in.Old) // that it is the group's
+			if err == nil && old.Function != in.Function {
+				err = &botix.InputError{Operation: "RotateKey", Field: "function", Problem: "is not that of the old key"}
+			}
 			return err
 		},
 		Steps: []ledger.Step[Rotation]{

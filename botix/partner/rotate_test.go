@@ -148,6 +148,92 @@ func TestCloseCustomer(t *testing.T) {
 	})
 }
 
+// A closing that failed for good does not stand in the way of the next: the server
+// remembers its refusal under the first one's key.
+func TestAClosingThatFailedIsBegunAgain(t *testing.T) {
+	file := ledgerFile(t)
+	inBubble(t, botixtest.Config{}, nil, func(s *sandbox) {
+		group := s.group("Кофейня")
+		s.key(group, "bot")
+		s.srv.Script(botixtest.On("groupsDelete").Nth(1).Do(botixtest.Refusal("GROUP_HAS_LIVE_KEYS")))
+		s.ledger(file, func(led *ledger.Ledger) {
+			c := s.reseller(led, &safe{})
+			p, err := c.CloseCustomer(s.Context(), partner.Closing{Customer: "cust_42", GroupID: group, Version: "v1"})
+			if !errors.Is(err, partner.ErrGroupHasLiveKeys) || p.Status != ledger.StatusFailedFinal {
+				s.Fatalf("CloseCustomer = %+v, %v", p, err)
+			}
+			p, err = c.CloseCustomer(s.Context(), partner.Closing{Customer: "cust_42", GroupID: group, Version: "v2"})
+			if err != nil || p.State != partner.StateClosed {
+				s.Errorf("the next = %+v, %v", p, err)
+			}
+		})
+		s.effects("keysDelete", 1)
+		s.effects("groupsDelete", 1)
+	})
+}
+
+// A revocation that stands without an end does not stand in the way of another that
+// somebody else wants of the same key.
+func TestRevocationsOfOneKeyByDifferentWishes(t *testing.T) {
+	for name, revoke := range map[string]func(*sandbox, *partner.Client, partner.GroupID, partner.KeyID) error{
+		"by itself": func(s *sandbox, c *partner.Client, group partner.GroupID, key partner.KeyID) error {
+			return c.RevokeKey(s.Context(), partner.KeyRevocation{Customer: "cust_42", GroupID: group, ID: key})
+		},
+		"by a rotation": func(s *sandbox, c *partner.Client, group partner.GroupID, key partner.KeyID) error {
+			_, err := c.RotateKey(s.Context(), partner.Rotation{Customer: "cust_42", GroupID: group, Function: "bot", Old: key, Version: "2026-06"})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := ledgerFile(t)
+			inBubble(t, botixtest.Config{}, nil, func(s *sandbox) {
+				group := s.group("Кофейня")
+				key := s.key(group, "bot")
+				s.srv.Script(botixtest.On("keysDelete").Nth(1, 2, 3).Do(botixtest.CutBefore()))
+				s.ledger(file, func(led *ledger.Ledger) {
+					c := s.reseller(led, &safe{})
+					if err := revoke(s, c, group, key); retry.OutcomeOf(err) != retry.Unknown {
+						s.Fatalf("it = %v, want it unknown", err)
+					}
+					p, err := c.CloseCustomer(s.Context(), partner.Closing{Customer: "cust_42", GroupID: group, Version: "v1"})
+					if err != nil || p.State != partner.StateClosed {
+						s.Errorf("CloseCustomer = %+v, %v", p, err)
+					}
+				})
+				if groups := s.behind.Groups(); len(groups) != 0 {
+					s.Errorf("the groups are %+v", groups)
+				}
+			})
+		})
+	}
+}
+
+// A rotation under the name of another function would leave the customer without the
+// key it has: it is refused.
+func TestARotationKeepsTheFunction(t *testing.T) {
+	file := ledgerFile(t)
+	inBubble(t, botixtest.Config{}, nil, func(s *sandbox) {
+		group := s.group("Кофейня")
+		old := s.key(group, "bot")
+		s.ledger(file, func(led *ledger.Ledger) {
+			_, err := s.reseller(led, &safe{}).RotateKey(s.Context(), partner.Rotation{Customer: "cust_42", GroupID: group, Function: "crm", Old: old, Version: "1"})
+			if !errors.Is(err, botix.ErrInvalidInput) {
+				s.Errorf("RotateKey = %v", err)
+			}
+			// It is never let begin, and can be called off.
+			for _, op := range s.all(led) {
+				if op, err := led.Cancel(s.Context(), op.ID, ann); err != nil || op.Status != ledger.StatusFailedFinal {
+					s.Errorf("Cancel = %+v, %v", op, err)
+				}
+			}
+			s.worked(led, time.Hour)
+		})
+		if live := s.behind.LiveKeys(string(group), "bot"); len(live) != 1 || len(s.behind.Keys(string(group))) != 1 {
+			s.Errorf("the live keys are %+v", live)
+		}
+	})
+}
+
 // A key that is made while the customer leaves ends, too.
 func TestAKeyThatIsMadeWhileTheCustomerLeaves(t *testing.T) {
 	file := ledgerFile(t)
