@@ -228,6 +228,14 @@ func TestRebuildProvisionedCustomers(t *testing.T) {
 		}
 		cutOff := customer(customers)
 		s.behind.AddGroup(botixtest.Group{Name: cutOff.Name, ExternalID: new(cutOff.ID)})
+		// Of one the key for crm is gone, and the limit was raised since.
+		halved := s.behind.GroupsOf("cust_2")[0].ID
+		if err := s.client.Keys.Revoke(s.Context(), partner.GroupID(halved), partner.KeyID(s.behind.LiveKeys(halved, "crm/2")[0].ID)); err != nil {
+			s.Fatal(err)
+		}
+		if _, err := s.client.Groups.SetSpendLimit(s.Context(), partner.GroupID(halved), partner.SpendLimitUpdate{Limit: botix.Set(amount("300.00"))}); err != nil {
+			s.Fatal(err)
+		}
 		before := len(s.srv.Journal().Effects())
 		time.Sleep(8 * 24 * time.Hour)
 
@@ -244,28 +252,31 @@ func TestRebuildProvisionedCustomers(t *testing.T) {
 				}
 				return partner.Customer{}, false
 			}))
-			if err != nil || len(plan.Restore) != 2*customers+1 || len(plan.Left) != 0 || !strings.Contains(plan.String(), "    step   key") {
+			if err != nil || len(plan.Restore) != 2*customers+3 || len(plan.Left) != 0 || !strings.Contains(plan.String(), "    step   key") {
 				s.Fatalf("the plan is %v, %v", plan, err)
 			}
-			// Of each customer: the workflow with its group, two keys and limit, and a credit.
-			for _, want := range []int{6*customers + 1, 0} {
+			// Of each customer: the workflow with its group, two keys and limit, and a credit;
+			// of cust_2 no workflow and one key.
+			for _, want := range []int{6*customers - 2 + 1, 0} {
 				if n, err := c.Rebuild(s.Context(), plan, ledger.Decision{Who: "ann", Why: "the disk"}); err != nil || n != want {
 					s.Errorf("Rebuild = %d, %v; want %d", n, err, want)
 				}
 			}
 			all(c)
-			if n := len(s.srv.Journal().Effects()) - before; n != 0 {
-				s.Errorf("running everything again had %d effects", n)
+			if n := len(s.srv.Journal().Effects()) - before; n != 1 || len(s.behind.LiveKeys(halved, "crm/2")) != 1 {
+				s.Errorf("running everything again had %d effects, want the key that was gone", n)
 			}
 			p, err := c.Provision(s.Context(), cutOff)
 			if err != nil || p.State != ledger.StateProvisioned {
 				s.Errorf("what was cut off: %+v, %v", p, err)
 			}
-			if n := len(s.srv.Journal().Effects()) - before; n != 3 || len(s.behind.GroupsOf(cutOff.ID)) != 1 {
-				s.Errorf("%d effects, want two keys and a limit", n)
+			if n := len(s.srv.Journal().Effects()) - before; n != 1+3 || len(s.behind.GroupsOf(cutOff.ID)) != 1 {
+				s.Errorf("%d effects, want two more keys and a limit", n)
 			}
-			if limit := s.behind.GroupsOf("cust_1")[0].SpendLimit; *limit != "250.00" {
-				s.Errorf("the raised limit is %s", *limit)
+			for id, want := range map[string]string{"cust_1": "250.00", "cust_2": "300.00"} {
+				if limit := s.behind.GroupsOf(id)[0].SpendLimit; *limit != want {
+					s.Errorf("the raised limit of %s is %s", id, *limit)
+				}
 			}
 		})
 	})
