@@ -1,6 +1,7 @@
 package botix
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -214,7 +215,10 @@ func (e *Error) Next() string {
 		return "Nothing was sent now, and the ledger may not know what was sent before. Find that out, vouch for the ledger " +
 			"(Ledger.Vouch), and call again with the same intent or key."
 	}
+	known := cmp.Or(e.advice[string(e.Code)], nextAfterCode[e.Code])
 	switch {
+	case e.Code == ledger.CodeSecretLost: // it was done for certain, and a repeat is refused
+		return known
 	case e.outcome == retry.Unknown && e.unstored():
 		return "It may have been done, and the platform stores no server error: look it up before calling again, " +
 			"also under the same key. A repeat could be a second effect."
@@ -222,10 +226,8 @@ func (e *Error) Next() string {
 		return strings.ReplaceAll(nextAfterUnknown[e.class], "{retention}", spell(e.retention))
 	case e.Status == http.StatusGone && e.Replacement != "":
 		return "Nothing was done. This version is past its sunset: call " + clip(e.Replacement) + "."
-	case e.advice[string(e.Code)] != "":
-		return e.advice[string(e.Code)]
-	case nextAfterCode[e.Code] != "":
-		return nextAfterCode[e.Code]
+	case known != "":
+		return known
 	}
 	return next[e.outcome]
 }
@@ -258,6 +260,8 @@ var nextAfterCode = map[Code]string{
 	CodeChannelNotAllowed:   "Nothing was sent. The plan does not have the channel: name another.",
 	CodeContactNotReachable: "Nothing was sent. The contact cannot be reached through this channel.",
 	CodeNoChannelAvailable:  "Nothing was sent. Name a channel: the contact has not written yet.",
+	ledger.CodeSecretLost: "It is there, and its secret reached no store: a repeat does not bring it. Delete it; with a ledger then issue " +
+		"the operation again (Ledger.Decide, VerdictReissue), without one make another under a new key.",
 }
 
 var next = map[retry.Outcome]string{

@@ -21,14 +21,14 @@ type SecretStore interface {
 	// Put keeps a secret, and returns nil when it is durable. It is called before the
 	// success is recorded, and again with the same secret after a crash in between.
 	Put(ctx context.Context, ref string, secret Secret) error
-	// Has reports whether Put kept a secret under ref. It is asked when a repeat of
-	// the request is answered without the secret.
+	// Has reports whether Put kept a secret under ref, also where Put has said that it
+	// failed. It is asked when what was made is there and its secret is not at hand.
 	Has(ctx context.Context, ref string) (bool, error)
 }
 
 // ErrSecretLost says that something was made, the answer that arrived came without
-// its secret, and the [SecretStore] has none: it is there, and of no use. Revoke it,
-// and make another under an intent of its own.
+// its secret, and the [SecretStore] has none: it is there, and of no use. Revoke or
+// delete it, then have it made again: [Error.Next] says how.
 var ErrSecretLost = call.ErrSecretLost
 
 // SecretStoreError says that the [SecretStore] does not work. Nothing was sent.

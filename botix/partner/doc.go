@@ -61,7 +61,7 @@
 //	partner.ErrGroupNotReady           nothing                              wait, then under a new key
 //	partner.ErrGroupHasLiveKeys        nothing                              revoke them, then under a new key
 //	partner.ErrKeyNotLive              nothing                              create another key
-//	partner.ErrSecretLost              the key exists, its secret is gone   revoke it and create another
+//	partner.ErrSecretLost              the key exists, its secret is gone   have it replaced (Client.ReplaceLostKey)
 //	partner.ErrOtherTenant             nothing                              find out whose id it is
 //	botix.ErrNotFound                  nothing                              the id is wrong, or another partner's
 //	botix.ErrIdempotencyKeyReused      nothing now: another payload         find out which is meant

@@ -71,7 +71,7 @@ var operations = []operation{
 
 	{name: "keysList", method: http.MethodGet, ids: []string{"group"}, gives: "key", source: ledgerGuide},
 	{name: "keysCreate", method: http.MethodPost, ids: []string{"group"}, takes: "key", gives: "created_key", group: "key:{group}:{function}", audit: AuditKeyCreate, source: ledgerGuide, revive: revived[CreatedKey, CreateKey],
-		find: findKey, known: "keys of the group: the function, name and external id, and not older than the request"},
+		find: findKey, known: "keys of the group: the function, name and external id, and not older than the request; without an external id not younger either"},
 	{name: "keysGet", method: http.MethodGet, ids: []string{"group", "key"}, gives: "key", source: ledgerGuide},
 	{name: "keysUpdate", method: http.MethodPatch, ids: []string{"group", "key"}, takes: "key", gives: "key", lane: "key:{key}", audit: AuditKeyUpdate, source: ledgerGuide, revive: revived[Key, KeyUpdate],
 		find: findKeyUpdate, known: "the key: it is as was asked for; if not, the audit log since"},

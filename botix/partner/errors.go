@@ -74,7 +74,8 @@ var advice = map[string]string{
 	string(CodeGroupHasLiveKeys):  "Nothing was done. Revoke the group's keys, then delete it under a new key: the server remembers this answer.",
 	string(CodeGroupNotReady):     "Nothing was done. Wait until the group is active, then call under a new key: the server remembers this answer.",
 	string(CodeKeyNotLive):        "Nothing was done. A revoked key stays revoked: create another.",
-	ledger.CodeSecretLost:         nextAfterLoss,
+	ledger.CodeSecretLost: "The key is live, and nobody has its secret: a repeat does not bring it. Client.ReplaceLostKey revokes it and makes " +
+		"another; without a ledger revoke it with Keys.Revoke, then create another under a new key of your own.",
 }
 
 // ErrOtherTenant matches every *[TenantError].
@@ -104,7 +105,8 @@ var ErrSecretLost = botix.ErrSecretLost
 // once, and the answer that arrived, mostly a stored one to a repeat, came without
 // it or with it masked. The key is live and of no use.
 //
-// Revoke it, and create another under an intent of its own.
+// It is of clients without a store of secrets. Revoke the key, and create another
+// under an intent of its own.
 type SecretLostError struct {
 	Key Key // without secret
 }
@@ -121,11 +123,9 @@ func (e *SecretLostError) Outcome() retry.Outcome { return retry.Succeeded }
 
 // Next says what is safe to do now, and what is not.
 func (e *SecretLostError) Next() string {
-	return nextAfterLoss
+	return "The key is live, and nobody has its secret. Revoke it with Keys.Revoke, then create another under a new key of your own: " +
+		"a repeat under the old one does not bring the secret."
 }
-
-const nextAfterLoss = "The key is live, and nobody has its secret. Revoke it with Keys.Revoke, then create another under a new key of your own: " +
-	"a repeat under the old one does not bring the secret."
 
 // unsentError is why a change was not sent: the read before it failed.
 type unsentError struct {

@@ -128,6 +128,8 @@ func (l *lookout) made(kind, id string, at time.Time, data any, named bool, but 
 		s.but = "it is older than the operation"
 	case l.Since.IsZero() || at.Before(l.Since):
 		s.but = "it may be older than the operation: the clocks do not tell"
+	case at.After(l.Done) && !named:
+		s.but = "it came to be when the server must have been done with the operation"
 	default:
 		l.sure = append(l.sure, s)
 		return fits
@@ -173,8 +175,8 @@ func (l *lookout) judge(rivals ledger.Rivals) (seen call.Sighting, why string) {
 	switch {
 	case n == 0 && len(l.perhaps) > 0:
 		return call.Ambiguous, l.perhaps[0].target.Kind + " " + l.perhaps[0].target.ID + ": " + l.perhaps[0].but
-	case n == 0 && l.partly:
-		return call.Ambiguous, fmt.Sprintf("it is not among the first %d of the list", call.MostRead)
+	case l.partly: // what is not there may be farther down, and so may be another like it
+		return call.Ambiguous, fmt.Sprintf("the list has more than the %d that were read", call.MostRead)
 	case n == 0:
 		return call.Absent, "there is nothing that could be its"
 	case rivals.Underway > 0:

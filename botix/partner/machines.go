@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/botix-pro/sdk-go/botix"
 	"github.com/botix-pro/sdk-go/internal/idemkey"
@@ -149,22 +150,33 @@ const mostReplacements = 3
 
 // recoverKey decides about an operation that made a key whose secret is lost.
 func (c *Client) recoverKey(ctx context.Context, f *ledger.Flow, group GroupID, op *ledger.Operation) (v ledger.Verdict, by ledger.Decision, err error) {
+	if op.ErrorCode != ledger.CodeSecretLost || op.TargetID == "" {
+		return v, by, nil
+	}
+	by.Who = "machine " + f.Operation().Intent.Action
+	kept, err := c.engine.Kept(ctx, op.ID)
+	switch {
+	case err != nil:
+		return v, by, err
+	case kept:
+		by.Why = "the store has the secret after all"
+		return ledger.Verdict{Kind: ledger.VerdictHappened, Target: ledger.Target{Kind: op.TargetKind, ID: op.TargetID, Made: true}}, by, nil
+	}
 	made := 0
 	for _, step := range f.Steps() { // each was revoked before another was made
 		if step.Intent.Action == ledger.ActionRevokeKey {
 			made++
 		}
 	}
-	if !c.replaceLost || op.ErrorCode != ledger.CodeSecretLost || op.TargetID == "" || made >= mostReplacements {
+	if made >= mostReplacements {
 		return v, by, nil
 	}
-	lost := KeyID(op.TargetID)
-	live, err := c.isLive(ctx, group, lost)
+	live, err := c.lostIsLive(ctx, group, op)
 	if err != nil {
 		return v, by, err
 	}
 	if live {
-		draft, err := c.revocation(ctx, f.Intent(ledger.ActionRevokeKey, op.TargetID), group, lost)
+		draft, err := c.revocation(ctx, f.Intent(ledger.ActionRevokeKey, op.TargetID), group, KeyID(op.TargetID))
 		if err == nil {
 			_, err = f.Call(ctx, draft)
 		}
@@ -172,8 +184,8 @@ func (c *Client) recoverKey(ctx context.Context, f *ledger.Flow, group GroupID, 
 			return v, by, err
 		}
 	}
-	return ledger.Verdict{Kind: ledger.VerdictReissue, ApprovedBy: "partner.WithLostKeysReplaced"},
-		ledger.Decision{Who: "machine " + f.Operation().Intent.Action, Why: "the secret of key " + op.TargetID + " is lost, and the key is revoked"}, nil
+	by.Why = "the secret of key " + op.TargetID + " is lost, and the key is revoked"
+	return ledger.Verdict{Kind: ledger.VerdictReissue, ApprovedBy: "partner.WithLostKeysReplaced"}, by, nil
 }
 
 // recovers is recoverKey for a step, where it is allowed.
@@ -198,6 +210,24 @@ func (c *Client) isLive(ctx context.Context, group GroupID, key KeyID) (bool, er
 	return k.Status != KeyRevoked, nil
 }
 
+// lostIsLive reports whether the key of an operation that lost its secret can be
+// revoked. That it is not to be seen is believed only where it must be.
+func (c *Client) lostIsLive(ctx context.Context, group GroupID, op *ledger.Operation) (bool, error) {
+	k, err := c.Keys.Get(ctx, group, KeyID(op.TargetID))
+	if !errors.Is(err, botix.ErrNotFound) {
+		return err == nil && k.Status != KeyRevoked, err
+	}
+	if op.Credential != c.engine.Credential {
+		return false, &ledger.GuardError{OperationID: op.ID,
+			Why: "key " + op.TargetID + " was made under another partner key, and is not to be seen under this one: it may be live in another account"}
+	}
+	until := op.UpdatedAt.Add(c.engine.Settle)
+	if wait := time.Until(until); wait > 0 {
+		return false, &retry.WaitError{Wait: wait, Until: until, Reason: "the new key is not to be seen yet"}
+	}
+	return false, nil
+}
+
 // revocation plans the operation of a workflow that revokes a key. Its key is the
 // workflow's own: another that revokes the same, or [Client.RevokeKey], may stand
 // without an end.
@@ -212,26 +242,40 @@ func (c *Client) revocation(ctx context.Context, i ledger.Intent, group GroupID,
 // ReplaceLostKey is a person's word on an operation that made a key whose secret is
 // lost ([ledger.StateKeyCreatedLocalSaveFailed]): the key is revoked, if it is live,
 // and the operation issued again, under a key and a version of its own. Workers send
-// that, and go on with the workflow that it is a step of. It returns the new
-// operation; by is kept in the history of both.
+// that where they were to send the first, and go on with the workflow that it is a step
+// of; else a repeat of the call does, or [Client.Resume]. It returns the new operation; by is kept in the history of both.
 //
-// It fails with a *[ledger.GuardError] when that is not how the operation stands, and
-// changes nothing when the key could not be revoked: a repeat goes on.
+// It fails with a *[ledger.GuardError] when that is not how the operation stands, or
+// the store has its secret after all ([Client.Reconcile] records that), and changes
+// nothing when the key could not be revoked: a repeat goes on. The client needs a
+// store for the new secret ([botix.WithSecretStore]).
 func (c *Client) ReplaceLostKey(ctx context.Context, operationID string, by ledger.Decision) (*ledger.Operation, error) {
 	led := c.engine.Ledger
-	if led == nil {
-		return nil, errNoLedger
+	if c.engine.Vault == nil || led == nil {
+		return nil, c.noMachine("ReplaceLostKey")
 	}
 	op, err := led.Operation(ctx, operationID)
 	if err != nil {
 		return nil, err
 	}
+	refused := func(why string) (*ledger.Operation, error) {
+		return op, &ledger.GuardError{OperationID: op.ID, Why: why}
+	}
 	ep := c.endpointOf(op)
 	if ep == nil || !ep.Secret || op.ErrorCode != ledger.CodeSecretLost || op.Status != ledger.StatusReconciling || op.TargetID == "" {
-		return op, &ledger.GuardError{OperationID: operationID, Why: "it made no key whose secret is lost"}
+		return refused("it made no key whose secret is lost")
+	}
+	if why := c.elsewhere(op); why != "" {
+		return refused(why)
+	}
+	switch kept, err := c.engine.Kept(ctx, op.ID); {
+	case err != nil:
+		return op, err
+	case kept:
+		return refused("the store has its secret after all: it is to be reconciled")
 	}
 	group, lost := GroupID(ep.idsIn(op.Path)["group"]), KeyID(op.TargetID)
-	live, err := c.isLive(ctx, group, lost)
+	live, err := c.lostIsLive(ctx, group, op)
 	if err == nil && live {
 		err = c.RevokeKey(ctx, KeyRevocation{op.Intent.Customer, group, lost})
 	}

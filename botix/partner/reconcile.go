@@ -106,8 +106,8 @@ func (c *Client) Reconcile(ctx context.Context, operationID string) (*Report, er
 		if err := c.reconcileSteps(ctx, r); err != nil {
 			return nil, err
 		}
-	case op.API != c.engine.API || op.Origin != c.engine.HTTP.Origin():
-		return nil, &ledger.GuardError{OperationID: op.ID, Why: "it is not this client's: it was begun at " + op.API + " " + op.Origin}
+	case c.elsewhere(op) != "":
+		return nil, &ledger.GuardError{OperationID: op.ID, Why: c.elsewhere(op)}
 	case op.PossiblySent:
 		r.Operation, err = led.Reconcile(ctx, op.ID, func(ctx context.Context, op *ledger.Operation) (ledger.Verdict, ledger.Decision, error) {
 			if !op.PossiblySent { // somebody was faster
@@ -125,6 +125,15 @@ func (c *Client) Reconcile(ctx context.Context, operationID string) (*Report, er
 	}
 	r.Advice = story.Advice
 	return r, nil
+}
+
+// elsewhere says why the client's server can tell nothing of an operation, "" where
+// it can.
+func (c *Client) elsewhere(op *ledger.Operation) string {
+	if op.API != c.engine.API || op.Origin != c.engine.HTTP.Origin() {
+		return "it is not this client's: it was begun at " + op.API + " " + op.Origin
+	}
+	return ""
 }
 
 // reconcileSteps reconciles the operations of a workflow.
@@ -160,22 +169,16 @@ func (c *Client) investigate(ctx context.Context, op *ledger.Operation, r *Repor
 	if err != nil {
 		return ledger.Verdict{}, ledger.Decision{}, err
 	}
-	v := c.verdict(op, ep, found)
-	if found.sighting == call.Found && ep.Secret && c.engine.Vault != nil {
-		kept, err := c.engine.Vault.Has(ctx, op.ID)
-		if err != nil {
-			return ledger.Verdict{}, ledger.Decision{}, err
-		}
-		if kept { // by an attempt that was cut off
-			v.Kind, v.Target = ledger.VerdictHappened, found.sure[0].target
-			found.why = "the key was made, and the store has its secret"
-		}
+	v, err := c.verdict(ctx, op, ep, found)
+	if err != nil {
+		return ledger.Verdict{}, ledger.Decision{}, err
 	}
 	r.Why, r.Verdict, r.Looks = found.why, v.Kind, found.read
 	for _, s := range found.all() {
 		r.Candidates = append(r.Candidates, Candidate{s.target.Kind, s.target.ID, s.but})
 	}
-	if v.Kind == ledger.VerdictUnclear {
+	told := op.ErrorCode == ledger.CodeSecretLost && v.Kind == ledger.VerdictSecretLost
+	if told || v.Kind == ledger.VerdictUnclear {
 		known, err := c.knownBefore(ctx, op, found.read)
 		if known || err != nil {
 			r.Verdict = ""
@@ -210,7 +213,7 @@ func (c *Client) evidence(ctx context.Context, op *ledger.Operation) (*seen, *en
 	if err != nil {
 		return nil, nil, err
 	}
-	logged, err := c.logged(ctx, q, ep)
+	logged, err := in.logged(ctx, q)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -263,8 +266,8 @@ func (c *Client) searchFor(ctx context.Context, q *ledger.Inquiry) (call.Search,
 
 // logged asks the audit log for the operation's requests, as far as their ids are
 // known: an event by one of them leaves no doubt.
-func (c *Client) logged(ctx context.Context, q *ledger.Inquiry, ep *endpoint) (*lookout, error) {
-	l := &lookout{see: c.reads()}
+func (in *input) logged(ctx context.Context, q *ledger.Inquiry) (*lookout, error) {
+	l, ep := &lookout{see: in.c.reads()}, in.ep
 	for i := range q.Attempts {
 		a := &q.Attempts[i]
 		if a.RequestID == "" || !a.Outcome.PossiblySent() {
@@ -272,7 +275,7 @@ func (c *Client) logged(ctx context.Context, q *ledger.Inquiry, ep *endpoint) (*
 		}
 		list := ListAuditEvents{WholeAccount: true, RequestID: a.RequestID, Limit: maxPageSize}
 		err := survey(l, line("audit events of request "+a.RequestID), l.see.audit.All(ctx, list, l.as()...), func(e *AuditEvent) fit {
-			if e.Action != ep.audit {
+			if e.Action != ep.audit || !in.owns(e) {
 				return fitsNot
 			}
 			l.sure = append(l.sure, sighted{target: ledger.Target{Kind: e.TargetType, ID: e.TargetID, Made: ep.creates}})
@@ -302,27 +305,51 @@ func (s *seen) prove(logged *lookout) {
 }
 
 // verdict is what follows from what was seen.
-func (c *Client) verdict(op *ledger.Operation, ep *endpoint, found *seen) ledger.Verdict {
-	v := ledger.Verdict{Kind: ledger.VerdictUnclear, Evidence: found.read}
+func (c *Client) verdict(ctx context.Context, op *ledger.Operation, ep *endpoint, found *seen) (v ledger.Verdict, err error) {
+	v = ledger.Verdict{Kind: ledger.VerdictUnclear, Evidence: found.read}
 	closed := !op.ResendUntil.IsZero() && !time.Now().Before(op.ResendUntil)
 	switch {
 	case found.sighting == call.Found && ep.Secret:
-		found.why = "the key was made, and nobody has its secret"
+		v.Kind, found.why, err = c.afterSecret(ctx, op, closed)
 	case found.sighting == call.Found:
-		v.Kind, v.Target = ledger.VerdictHappened, found.sure[0].target
+		v.Kind = ledger.VerdictHappened
 		if found.sure[0].data != nil {
 			v.Result = c.names.render(found.sure[0].data, ep.gives)
 		}
-	case found.sighting != call.Absent || op.Status.Final():
+	case found.sighting != call.Absent:
 	case closed:
 		v.Kind = ledger.VerdictAbsent
 	default:
 		v.Kind = ledger.VerdictResend
 	}
-	if op.Status.Final() && v.Kind != ledger.VerdictHappened {
-		return ledger.Verdict{} // it was given up, and nothing speaks against that
+	if v.Kind == ledger.VerdictHappened || v.Kind == ledger.VerdictSecretLost {
+		v.Target = found.sure[0].target
 	}
-	return v
+	if op.Status.Final() && v.Kind != ledger.VerdictHappened {
+		return ledger.Verdict{}, err // it was given up, and nothing speaks against that
+	}
+	return v, err
+}
+
+// afterSecret is the verdict on a key that was made, whose secret no look shows, and
+// why: an attempt that was cut off may have put it into the store, and a repeat while
+// the key of the request counts may bring it.
+func (c *Client) afterSecret(ctx context.Context, op *ledger.Operation, closed bool) (ledger.VerdictKind, string, error) {
+	const made = "the key was made, and "
+	if c.engine.Vault == nil {
+		return ledger.VerdictUnclear, made + "the client has no store that tells whether anybody has its secret", nil
+	}
+	kept, err := c.engine.Kept(ctx, op.ID)
+	repeats := !closed && (op.Next == ledger.NextNone || op.Next == ledger.NextResend)
+	switch {
+	case err != nil:
+		return "", "", err
+	case kept:
+		return ledger.VerdictHappened, made + "the store has its secret", nil
+	case repeats:
+		return ledger.VerdictUnclear, made + "the store has not its secret: a repeat may bring it", nil
+	}
+	return ledger.VerdictSecretLost, made + "nobody has its secret", nil
 }
 
 // knownBefore reports whether the same was read the last time, and nothing has come

@@ -97,6 +97,9 @@ func (r *run) keepFound(ctx context.Context) error {
 		r.saw()
 		err = errors.Join(err, r.drives.SecretLost(r.target()))
 	}
+	if errors.Is(err, ledger.ErrTargetTaken) {
+		return ErrAmbiguous // what was found is another operation's
+	}
 	r.Reading.Code = ledger.CodeSecretLost
 	return err
 }
@@ -112,12 +115,24 @@ func (r *run) put(ctx context.Context) error {
 	}
 	secret := r.op.Secret()
 	if secret == "" {
-		has, err := r.engine.Vault.Has(ctx, ref)
+		has, err := r.engine.Kept(ctx, ref)
 		if err == nil && !has {
 			err = ErrSecretLost
 		}
 		return err
 	}
+	err := r.putAgain(ctx, ref, secret)
+	if err == nil {
+		return nil
+	}
+	// It may have put the secret and then failed.
+	if has, e := r.engine.Kept(context.WithoutCancel(ctx), ref); e == nil && has {
+		return nil
+	}
+	return err
+}
+
+func (r *run) putAgain(ctx context.Context, ref, secret string) error {
 	backoff := r.engine.Policy.NewBackOff()
 	for n := 1; ; n++ {
 		err := r.engine.Vault.Put(ctx, ref, secret)
@@ -132,4 +147,13 @@ func (r *run) put(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// Kept reports whether the store has a secret under a name, such as the id of an
+// operation of the ledger: it is asked wherever something shows that what was made
+// is there, and not its secret.
+func (e *Engine) Kept(ctx context.Context, ref string) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, e.AttemptTimeout)
+	defer cancel()
+	return e.Vault.Has(ctx, ref)
 }
