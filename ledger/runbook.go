@@ -41,12 +41,13 @@ var runbook = []Entry{
 		},
 		Safe: []string{
 			"mark it as unusable in your own system",
-			"revoke it by an operation of its own; revoking is never blocked",
-			"when it is revoked, have another made under a new intent, or issue this one again (Ledger.Decide, VerdictReissue)",
+			"if the store has the secret after all, have that recorded: of a key by partner.Client.Reconcile, of a webhook by Ledger.Decide (VerdictHappened)",
+			"have a key replaced: it is revoked, then made again, and workers go on (partner.Client.ReplaceLostKey)",
+			"or by hand, as with a webhook: revoke or delete it by an operation of its own, which is never blocked, then issue this one again (Ledger.Decide, VerdictReissue)",
+			"or, if none is wanted any more: revoke or delete it, then give this one up (Ledger.Decide, VerdictGiveUp)",
 		},
-		Resend: []string{"repeat the call with the same intent: a server that shows the secret again brings it"},
 		Unsafe: []string{
-			"make another beside it and leave it live: an orphan that works",
+			"issue it again while what it made is live: an orphan that works",
 			"revoke a key whose secret was stored: a customer is cut off",
 			"write the secret into a ticket, a log or the ledger",
 		},

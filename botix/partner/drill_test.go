@@ -121,14 +121,12 @@ var drills = []incident{
 		},
 		ask:   (*drill).queue,
 		state: ledger.StateKeyCreatedLocalSaveFailed,
-		next:  "revoke it by an operation of its own",
-		never: "make another beside it and leave it live",
+		next:  "have a key replaced: it is revoked, then made again",
+		never: "issue it again while what it made is live",
 		step: func(d *drill) {
-			lost := d.operation(d.led, d.id)
-			if err := d.client.Keys.Revoke(d.Context(), d.group, partner.KeyID(lost.TargetID)); err != nil {
+			if _, err := d.client.ReplaceLostKey(d.Context(), d.id, ann); err != nil {
 				d.Error(err)
 			}
-			d.decide(ledger.Verdict{Kind: ledger.VerdictReissue, ApprovedBy: "ann"})
 			d.repeat()
 		},
 		truth: "1 group, 1 key, no limit, 0 credits",
