@@ -122,7 +122,7 @@ func callOptions(operation string, opts []CallOption) (callConfig, error) {
 	}
 	if c.intent != (ledger.Intent{}) {
 		if err := c.intent.Check(); err != nil {
-			return c, &InputError{operation, "intent", err.Error()}
+			return c, &InputError{operation, "intent", intentProblem(err)}
 		}
 	}
 	if c.deliveries < 0 {

@@ -16,7 +16,10 @@ import (
 // knows the idempotency key under the old API key only, and it is refused with a
 // *[ledger.GuardError].
 func (c *Client) Resume(ctx context.Context, id string) (*ledger.Operation, error) {
-	if c.engine.Ledger == nil {
+	switch {
+	case ctx == nil:
+		return nil, &InputError{"Resume", "ctx", "is nil"}
+	case c.engine.Ledger == nil:
 		return nil, errNoLedger("Resume")
 	}
 	return c.engine.Ledger.ResumeWith(ctx, id, executor{c})

@@ -126,6 +126,9 @@ func (c *checker) atMost(field string, n, limit int) {
 	}
 }
 
+// intentProblem is what [ledger.Intent.Check] says, after the word intent.
+func intentProblem(err error) string { return strings.TrimPrefix(err.Error(), "the intent ") }
+
 // encodable checks that JSON can carry a value. It is for the input of a job of
 // several requests: the engine looks at each when its turn comes, and would find
 // the bad one after others have had their effect.

@@ -1,13 +1,16 @@
 package botix_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/botix-pro/sdk-go/botix"
 	"github.com/botix-pro/sdk-go/botix/botixtest"
+	"github.com/botix-pro/sdk-go/ledger"
 	"github.com/botix-pro/sdk-go/retry"
 )
 
@@ -143,6 +146,49 @@ func TestBadInputIsRefusedBeforeAnyRequest(t *testing.T) {
 	}
 }
 
+// Every call looks at its context first, also one that is added later.
+func TestNoCallTakesANilContext(t *testing.T) {
+	t.Parallel()
+	withLedger(t, sandboxDefaults, nil, func(s *sandbox, _ *ledger.Ledger) {
+		services, seen := reflect.ValueOf(s.client).Elem(), 0
+		all := []reflect.Value{reflect.ValueOf(s.client)}
+		for i := range services.NumField() {
+			if services.Type().Field(i).IsExported() {
+				all = append(all, services.Field(i))
+			}
+		}
+		for _, v := range all {
+			for i := range v.NumMethod() {
+				call, name := v.Method(i).Type(), v.Type().String()+"."+v.Type().Method(i).Name
+				if call.NumIn() == 0 || call.In(0) != reflect.TypeFor[context.Context]() {
+					continue
+				}
+				seen++
+				var args []reflect.Value
+				for n := range call.NumIn() {
+					if n < call.NumIn()-1 || !call.IsVariadic() {
+						args = append(args, reflect.Zero(call.In(n)))
+					}
+				}
+				out := v.Method(i).Call(args)
+				err := out[len(out)-1]
+				if err.Type().CanSeq2() { // a list, which begins when it is walked
+					for _, e := range err.Seq2() {
+						err = e
+						break
+					}
+				}
+				if e, ok := errors.AsType[*botix.InputError](err.Interface().(error)); !ok || e.Field != "ctx" && e.Field != "the operation" {
+					s.Errorf("%s with a nil context: %v", name, err)
+				}
+			}
+		}
+		if n := len(s.srv.Journal().Calls()); n != 0 || seen < 30 {
+			s.Errorf("%d requests after %d calls", n, seen)
+		}
+	})
+}
+
 // A tag is one path segment whatever it holds.
 func TestTagReachesTheRightContact(t *testing.T) {
 	t.Parallel()
@@ -161,9 +207,21 @@ func TestTagReachesTheRightContact(t *testing.T) {
 
 func TestInputErrorText(t *testing.T) {
 	t.Parallel()
-	_, c := openSandbox(t, sandboxDefaults)
-	_, err := c.Messages.Send(context.Background(), botix.SendMessage{Content: "a"})
-	if got, want := err.Error(), "botix: messagesSend: contact_id must be positive"; got != want {
-		t.Errorf("error = %q, want %q", got, want)
-	}
+	withLedger(t, sandboxDefaults, nil, func(s *sandbox, _ *ledger.Ledger) {
+		hello, nobody := botix.SendMessage{ContactID: 7, Content: "a"}, ledger.Intent{Action: "a", Version: "1"}
+		_, empty := s.client.Messages.Send(s.Context(), botix.SendMessage{Content: "a"})
+		_, called := s.client.Messages.Send(s.Context(), hello, botix.WithIntent(nobody))
+		_, recorded := s.client.Enqueue(s.Context(), hello, nobody)
+		for want, err := range map[string]error{
+			"botix: messagesSend: contact_id must be positive":                  empty,
+			"botix: messagesSend: intent cannot be used: its customer is blank": cmp.Or(called, recorded),
+		} {
+			if err == nil || err.Error() != want {
+				s.Errorf("error = %v, want %s", err, want)
+			}
+		}
+		if called == nil || recorded == nil || called.Error() != recorded.Error() {
+			s.Errorf("called: %v, recorded: %v", called, recorded)
+		}
+	})
 }

@@ -153,7 +153,7 @@ func (c *Client) draft(ctx context.Context, method string, p Recordable, i ledge
 			"is answered with a secret, once, and nobody would be there to receive it: the client needs WithSecretStore"}
 	}
 	if err := i.Check(); err != nil {
-		return nil, &InputError{op.Endpoint.Name, "intent", err.Error()}
+		return nil, &InputError{op.Endpoint.Name, "intent", intentProblem(err)}
 	}
 	id, err := uuid.NewV7FromReader(c.random)
 	if err != nil {
