@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -50,7 +51,8 @@ type Event struct {
 	CreatedAt time.Time       // when it happened; zero when it does not say
 	Data      json.RawMessage // as received: see [Event.Payload]
 
-	// HeaderType is what the unsigned X-Botix-Event says; empty without one.
+	// HeaderType is what the unsigned X-Botix-Event says; empty without one, and a
+	// list with commas when it was sent more than once.
 	HeaderType EventType
 }
 
@@ -78,7 +80,7 @@ func ParseEvent(header http.Header, body []byte) (Event, error) {
 	}
 	e := Event{
 		Type: cmp.Or(fields.Event, fields.Type), ProjectID: fields.ProjectID, CreatedAt: fields.CreatedAt.UTC(),
-		Data: fields.Data, HeaderType: EventType(trim(header.Get(eventHeader))),
+		Data: fields.Data, HeaderType: EventType(trim(strings.Join(valuesOf(header, eventHeader), ", "))),
 	}
 	if e.Type == "" {
 		return Event{}, fmt.Errorf("%w: it has no type", ErrBadEvent)

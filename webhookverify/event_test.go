@@ -168,6 +168,16 @@ func TestTheTypeIsThatOfTheSignedBody(t *testing.T) {
 			t.Errorf("X-Botix-Event %q: %v, %v, differs %t, want message.received and %t", value, e, err, e.HeaderDiffers(), differs)
 		}
 	}
+	// Who reads the one sees another event than who reads the other.
+	for name, header := range map[string]http.Header{
+		"the right one first":       {"X-Botix-Event": {"message.received", "contact.deleted"}},
+		"the right one last":        {"X-Botix-Event": {"contact.deleted", "message.received"}},
+		"in lower case, by gateway": {"x-botix-event": {"contact.deleted"}},
+	} {
+		if e, err := webhookverify.ParseEvent(header, body); err != nil || e.Type != webhookverify.MessageReceived || !e.HeaderDiffers() {
+			t.Errorf("%s: %v, %v, the header says %q; want it to be told apart", name, e, err, e.HeaderType)
+		}
+	}
 }
 
 func TestCheckAge(t *testing.T) {

@@ -67,8 +67,8 @@ func (s *scheme) read(h http.Header, received time.Time, c *claim) *Error {
 	return s.readTime(header, received, c)
 }
 
-// value returns the one value of a header, without blanks around it.
-func (s *scheme) value(h http.Header, name string) (string, *Error) {
+// valuesOf returns all that was sent under a name.
+func valuesOf(h http.Header, name string) []string {
 	values := h[name]
 	if len(values) == 0 {
 		// Not from net/http, perhaps: some gateways hand headers over in lower case.
@@ -78,6 +78,12 @@ func (s *scheme) value(h http.Header, name string) (string, *Error) {
 			}
 		}
 	}
+	return values
+}
+
+// value returns the one value of a header, without blanks around it.
+func (s *scheme) value(h http.Header, name string) (string, *Error) {
+	values := valuesOf(h, name)
 	switch {
 	case len(values) > 1:
 		return "", s.refuse(ErrMalformed, name, "it was sent more than once")
