@@ -15,14 +15,14 @@ import (
 
 // open is how both processes begin: one database for the orders and the ledger.
 func open(ctx context.Context, p place) (*ledger.Ledger, *botix.Client, error) {
-	led, err := sqlite.Open(ctx, p.file,
+	led, err := sqlite.Open(ctx, p.File,
 		ledger.Namespace("shop-example"),
 		ledger.LeaseFor(2*time.Second), // how long a killed process keeps its work from others
 	)
 	if err != nil {
 		return nil, nil, err
 	}
-	client, err := botix.New(p.apiKey, botix.WithLedger(led), botix.WithBaseURL(p.url),
+	client, err := botix.New(p.APIKey, botix.WithLedger(led), botix.WithBaseURL(p.URL),
 		botix.WithServerTime(time.Second)) // the sandbox is never busy longer
 	if err != nil {
 		return nil, nil, errors.Join(err, led.Close())
@@ -30,9 +30,12 @@ func open(ctx context.Context, p place) (*ledger.Ledger, *botix.Client, error) {
 	return led, client, nil
 }
 
-// confirmed is what the business wants once for each order.
-func confirmed(order int) ledger.Intent {
-	return ledger.Intent{Customer: "shop-customer-7", Action: "order-confirmed", Version: fmt.Sprintf("order-%d", order)}
+const order = 1024
+
+// confirmation is the message about the order, and what the business wants once.
+func confirmation(to botix.ContactID) (botix.SendMessage, ledger.Intent) {
+	return botix.SendMessage{ContactID: to, Content: fmt.Sprintf("Заказ %d подтверждён", order)},
+		ledger.Intent{Customer: "shop-customer-7", Action: "order-confirmed", Version: fmt.Sprintf("order-%d", order)}
 }
 
 // shop saves an order and records the message about it, in one transaction; then
@@ -44,7 +47,6 @@ func shop(ctx context.Context, out io.Writer, p place) (err error) {
 	}
 	defer func() { client.Close(); err = errors.Join(err, led.Close()) }()
 
-	const order = 1024
 	err = led.InTx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS orders (id INTEGER PRIMARY KEY, total TEXT NOT NULL)`); err != nil {
 			return err
@@ -52,10 +54,8 @@ func shop(ctx context.Context, out io.Writer, p place) (err error) {
 		if _, err := tx.ExecContext(ctx, `INSERT INTO orders VALUES (?, ?)`, order, "1990.00"); err != nil {
 			return err
 		}
-		_, err := client.Record(ctx, tx, botix.SendMessage{
-			ContactID: botix.ContactID(p.contact),
-			Content:   fmt.Sprintf("Заказ %d подтверждён", order),
-		}, confirmed(order))
+		message, once := confirmation(p.Contact)
+		_, err := client.Record(ctx, tx, message, once)
 		return err
 	})
 	if err != nil {
@@ -80,11 +80,8 @@ func worker(ctx context.Context, out io.Writer, p place) (err error) {
 
 	// The program finds its operation by asking for it again: nothing is recorded
 	// twice, and what is there comes back.
-	const order = 1024
-	op, err := client.Enqueue(ctx, botix.SendMessage{
-		ContactID: botix.ContactID(p.contact),
-		Content:   fmt.Sprintf("Заказ %d подтверждён", order),
-	}, confirmed(order))
+	message, once := confirmation(p.Contact)
+	op, err := client.Enqueue(ctx, message, once)
 	if err != nil {
 		return err
 	}

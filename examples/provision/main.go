@@ -11,43 +11,21 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"strings"
-	"time"
 
 	"github.com/botix-pro/sdk-go/botix/botixtest"
+	"github.com/botix-pro/sdk-go/examples/internal/process"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	var err error
-	switch args := os.Args[1:]; {
-	case len(args) == 0:
-		err = run(ctx, os.Stdout)
-	case len(args) == 5 && args[0] == "signup":
-		err = signup(ctx, os.Stdout, place{args[1], args[2], args[3], args[4]})
-	case len(args) == 5 && args[0] == "worker":
-		err = worker(ctx, os.Stdout, place{args[1], args[2], args[3], args[4]})
-	default:
-		err = errors.New("it starts its parts by itself: call it without arguments")
-	}
-	if err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { process.Main(run, process.Parts[place]{"signup": signup, "worker": worker}) }
 
-// place is what the processes have in common.
-type place struct{ file, secrets, url, key string }
+// place is what the two processes have in common.
+type place struct{ File, Secrets, URL, Key string }
 
 // run plays the whole story: it is the world in which the two processes live.
 func run(ctx context.Context, out io.Writer) (err error) {
@@ -62,46 +40,24 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	}
 	defer sandbox.Close()
 	p := place{filepath.Join(dir, "ops.db"), filepath.Join(dir, "secrets"), sandbox.URL(), sandbox.PartnerKey()}
-	if err := os.Mkdir(p.secrets, 0o700); err != nil {
+	if err := os.Mkdir(p.Secrets, 0o700); err != nil {
 		return err
 	}
 
 	// The first key is made, but the answer with its secret takes long.
-	making := make(chan struct{}, 1)
-	sandbox.Script(botixtest.On("keysCreate").Nth(1).When(func(botixtest.Call) bool {
-		select {
-		case making <- struct{}{}:
-		default: // the world knows
-		}
-		return true
-	}).Do(botixtest.DelayAfter(time.Second)))
-	first, err := start(ctx, out, "signup", p)
+	making := process.AnswersLate(sandbox, "keysCreate")
+	first, err := process.Start(ctx, out, "signup", p)
 	if err != nil {
 		return err
 	}
-	select {
-	case <-making:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(30 * time.Second):
-		return errors.Join(errors.New("no key was made"), first.Process.Kill(), first.Wait())
-	}
-	if err := first.Process.Kill(); err != nil {
+	if err := first.KillWhen(ctx, making); err != nil {
 		return err
-	}
-	if err := first.Wait(); err == nil {
-		return errors.New("the sign-up was to be killed, and has ended by itself")
 	}
 	fmt.Fprintf(out, "[world]  the process was killed: the key is there, its secret went nowhere\n")
-
-	second, err := start(ctx, out, "worker", p)
-	if err != nil {
+	if err := process.Run(ctx, out, "worker", p); err != nil {
 		return err
 	}
-	if err := second.Wait(); err != nil {
-		return fmt.Errorf("the worker: %w", err)
-	}
-	return check(out, sandbox.Partner(1), p.secrets)
+	return check(out, sandbox.Partner(1), p.Secrets)
 }
 
 // check looks at what there is at the server, and in the store of secrets.
@@ -130,31 +86,4 @@ func check(out io.Writer, account botixtest.Partner, secrets string) error {
 	}
 	fmt.Fprintf(out, "[world]  the stored secret is that of the live key\n")
 	return nil
-}
-
-// start begins a part in a process of its own, whose words are told with its name.
-func start(ctx context.Context, out io.Writer, part string, p place) (*exec.Cmd, error) {
-	program, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.CommandContext(ctx, program, part, p.file, p.secrets, p.url, p.key)
-	cmd.Stdout, cmd.Stderr = &told{out: out, by: part}, os.Stderr
-	return cmd, cmd.Start()
-}
-
-// told puts a name before each line.
-type told struct {
-	out io.Writer
-	by  string
-}
-
-func (t *told) Write(p []byte) (int, error) {
-	lines := bufio.NewScanner(strings.NewReader(string(p)))
-	for lines.Scan() {
-		if _, err := fmt.Fprintf(t.out, "%-8s %s\n", "["+t.by+"]", lines.Text()); err != nil {
-			return 0, err
-		}
-	}
-	return len(p), lines.Err()
 }

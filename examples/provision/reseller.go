@@ -24,15 +24,15 @@ var customer = partner.Customer{
 
 // open is how both processes begin.
 func open(ctx context.Context, p place, opts ...partner.Option) (*ledger.Ledger, *partner.Client, error) {
-	led, err := sqlite.Open(ctx, p.file,
+	led, err := sqlite.Open(ctx, p.File,
 		ledger.Namespace("shop-example"),
 		ledger.LeaseFor(2*time.Second), // how long a killed process keeps its work from others
 	)
 	if err != nil {
 		return nil, nil, err
 	}
-	client, err := partner.New(p.key, append(opts, partner.WithBaseURL(p.url), partner.WithLedger(led),
-		botix.WithSecretStore(folder(p.secrets)), partner.WithLostKeysReplaced())...)
+	client, err := partner.New(p.Key, append(opts, partner.WithBaseURL(p.URL), partner.WithLedger(led),
+		botix.WithSecretStore(folder(p.Secrets)), partner.WithLostKeysReplaced())...)
 	if err != nil {
 		return nil, nil, errors.Join(err, led.Close())
 	}

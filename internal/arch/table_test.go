@@ -55,8 +55,10 @@ var rows = []row{
 	{pkg: "botix/botixtest", ours: []string{"internal/memnet"}},
 
 	// Whole programs. An example is written as a user would write it, so none
-	// may reach into internal/.
-	{pkg: "examples/...", ours: []string{"webhookverify", "retry", "ledger", "ledger/sqlite", "money", "botix", "botix/partner", "botix/botixtest"}},
+	// may reach into the SDK's internal/.
+	{pkg: "examples/internal/process", ours: []string{"botix/botixtest"}},
+	{pkg: "examples/...", ours: []string{"webhookverify", "retry", "ledger", "ledger/sqlite", "money", "botix", "botix/partner", "botix/botixtest",
+		"examples/internal/process"}},
 	{pkg: "cmd/...", ours: []string{"webhookverify", "retry", "ledger", "ledger/sqlite", "money", "botix", "botix/partner", "botix/botixtest"}},
 }
 
