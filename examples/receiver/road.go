@@ -16,6 +16,7 @@ type road struct {
 	tcp *http.Transport
 
 	mu      sync.Mutex
+	usual   mishap
 	mishaps []mishap // of the deliveries to come, in turn
 	seen    delivery
 }
@@ -32,7 +33,16 @@ type delivery struct {
 	body   []byte
 }
 
-func newRoad() *road { return &road{tcp: &http.Transport{DisableKeepAlives: true}} }
+func newRoad() *road {
+	return &road{tcp: &http.Transport{DisableKeepAlives: true}, usual: deliver}
+}
+
+// usually says what happens to every delivery of which nothing else is said.
+func (r *road) usually(m mishap) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.usual = m
+}
 
 // next says what happens to the next delivery.
 func (r *road) next(m mishap) {
@@ -55,9 +65,9 @@ func (r *road) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	d := delivery{request.Header, body}
-	happens := mishap(func(carry carrier, d delivery) (*http.Response, error) { return carry(d) })
 	r.mu.Lock()
 	r.seen = d
+	happens := r.usual
 	if len(r.mishaps) > 0 {
 		happens, r.mishaps = r.mishaps[0], r.mishaps[1:]
 	}
@@ -68,6 +78,9 @@ func (r *road) RoundTrip(request *http.Request) (*http.Response, error) {
 		return r.tcp.RoundTrip(onward)
 	}, d)
 }
+
+// deliver is when nothing goes wrong.
+func deliver(carry carrier, d delivery) (*http.Response, error) { return carry(d) }
 
 // loseAnswer delivers, and the platform does not hear what came of it.
 func loseAnswer(carry carrier, d delivery) (*http.Response, error) {
