@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -54,4 +55,44 @@ func TestProgramsInPagesCompile(t *testing.T) {
 	if found < 2 {
 		t.Errorf("%d programs found in the pages, want those of both READMEs at least", found)
 	}
+}
+
+// A translation names what the page names, and leads where it leads.
+func TestTranslationsNameTheSame(t *testing.T) {
+	translations, err := filepath.Glob("../../README.*.md")
+	if err != nil || len(translations) == 0 {
+		t.Fatalf("%d translations, %v", len(translations), err)
+	}
+	original := named(t, "../../README.md")
+	for _, page := range translations {
+		translated := named(t, page)
+		for what := range original {
+			if !translated[what] {
+				t.Errorf("%s leaves out %s", page, what)
+			}
+		}
+		for what := range translated {
+			if !original[what] {
+				t.Errorf("%s has %s, which README.md has not", page, what)
+			}
+		}
+	}
+}
+
+// named is what stands in backquotes in a page, and where its links lead; but for
+// the links from one language to the other.
+func named(t *testing.T, page string) map[string]bool {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prose := regexp.MustCompile("(?s)```.*?```").ReplaceAll(text, nil)
+	all := map[string]bool{}
+	for _, found := range regexp.MustCompile("`[^`\n]+`|\\]\\([^)]+\\)").FindAllString(string(prose), -1) {
+		if !strings.HasPrefix(found, "](README") {
+			all[found] = true
+		}
+	}
+	return all
 }
