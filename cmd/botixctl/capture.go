@@ -15,8 +15,9 @@ type capture struct {
 	lines                  []string
 }
 
-// declare makes the flags that say where a delivery is.
-func (c *capture) declare(flags *flag.FlagSet) {
+// declareCapture makes the flags that say where a delivery is.
+func declareCapture(flags *flag.FlagSet) *capture {
+	c := new(capture)
 	flags.StringVar(&c.request, "request", "", "`file` with headers, an empty line and the body, as listen -save writes it; - is standard input")
 	flags.StringVar(&c.headers, "headers", "", "`file` with a header in each line, as curl -D writes it")
 	flags.Func("header", "a `header`, \"Name: value\"; may be given several times", func(line string) error {
@@ -24,6 +25,7 @@ func (c *capture) declare(flags *flag.FlagSet) {
 		return nil
 	})
 	flags.StringVar(&c.body, "body", "-", "`file` with the body, byte for byte; - is standard input")
+	return c
 }
 
 // read returns the delivery, and the length that its sender declared, -1 for none.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -14,21 +13,23 @@ import (
 	"github.com/botix-pro/sdk-go/ledger/sqlite"
 )
 
-// inbox has to do with events that were stored.
-func inbox(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return newTool().inbox(ctx, args, stdout, stderr)
+// inboxCommands have to do with events that were stored.
+var inboxCommands = []command{
+	{name: "ls", summary: "list events, the newest first", more: "The last line tells how to get the next page.", prepare: tool.inboxList},
+	{name: "show", words: "NUMBER", summary: "tell the story of one event, and of the operations it led to",
+		more: "Exit code 3: there is no such event.", prepare: tool.inboxShow},
+	{name: "replay", words: "[NUMBER]", summary: "have events worked again: one, those of a filter, or all that failed",
+		more: "The program's workers do it, once the cause of the failure is gone. A handler finds the operation that an earlier try\n" +
+			"led to, so that nothing is done twice. Exit code 3: no event was found that could be worked again.", prepare: tool.inboxReplay},
+	{name: "fixture", words: "NUMBER", summary: "make a fixture for tests of an event: redacted, and signed with a secret for tests",
+		more: "It is a request that a test can read with http.ReadRequest, or Go source. Its values are replaced, but for those that\n" +
+			"tell nothing of a person, and it is signed anew: with a secret that everybody may know. Read it before you publish it.\n" +
+			"On standard error it says what was kept. Exit code 3: there is no such event.\n\n" +
+			"  botixctl inbox fixture 12 >testdata/paid.http\n" +
+			"  botixctl inbox fixture -go receiver_test 12 >paid_test.go", prepare: tool.inboxFixture},
 }
 
-func (t tool) inbox(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return dispatch(ctx, "botixctl inbox", []command{
-		{"ls", "list events, the newest first", concluding("inbox ls", t.inboxList)},
-		{"show", "tell the story of one event, and of the operations it led to", concluding("inbox show", t.inboxShow)},
-		{"replay", "have events worked again: one, those of a filter, or all that failed", concluding("inbox replay", t.inboxReplay)},
-		{"fixture", "make a fixture for tests of an event: redacted, and signed with a secret for tests", concluding("inbox fixture", t.inboxFixture)},
-	}, args, stdout, stderr)
-}
-
-// place is where an inbox is.
+// place is where an inbox is, as flags say it.
 type place struct{ file, namespace string }
 
 const (
@@ -36,14 +37,16 @@ const (
 	namespaceVariable = "BOTIX_NAMESPACE"
 )
 
-func (p *place) declare(flags *flag.FlagSet) {
+func declarePlace(flags *flag.FlagSet) *place {
+	p := new(place)
 	flags.StringVar(&p.file, "ledger", "", "`file` of the ledger (default $"+ledgerVariable+")")
 	flags.StringVar(&p.namespace, "namespace", "", "of the program whose inbox it is (default $"+namespaceVariable+")")
+	return p
 }
 
-// open opens the inbox as any other process of the program would, but for that it
-// creates and migrates nothing.
-func (t tool) open(ctx context.Context, p place) (*ledger.Ledger, *ledger.Inbox, error) {
+// at does something with an inbox. It is opened as any other process of the program
+// would open it, but for that nothing is created or migrated.
+func (t tool) at(ctx context.Context, p *place, do func(*ledger.Ledger, *ledger.Inbox) error) (err error) {
 	for _, missing := range []struct {
 		value          *string
 		flag, variable string
@@ -52,35 +55,56 @@ func (t tool) open(ctx context.Context, p place) (*ledger.Ledger, *ledger.Inbox,
 			*missing.value, _ = t.lookup(missing.variable)
 		}
 		if *missing.value == "" {
-			return nil, nil, misuse(fmt.Sprintf("%s is missing, and the environment has no %s", missing.flag, missing.variable))
+			return misuse(fmt.Sprintf("%s is missing, and the environment has no %s", missing.flag, missing.variable))
 		}
 	}
 	led, err := sqlite.OpenExisting(ctx, p.file, ledger.Namespace(p.namespace))
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
+	defer func() { err = errors.Join(err, led.Close()) }()
 	inbox, err := led.Inbox()
 	if err != nil {
-		return nil, nil, errors.Join(err, led.Close())
+		return err
 	}
-	return led, inbox, nil
+	return do(led, inbox)
+}
+
+// event does something with the event whose number is the word. It may come without
+// its payload: then sealed is why.
+func (t tool) event(ctx context.Context, p *place, words []string, do func(led *ledger.Ledger, e *ledger.EventDetails, sealed error) error) error {
+	if len(words) == 0 {
+		return misuse("which event? Give its number, as botixctl inbox ls lists it")
+	}
+	number, err := parseNumber(words[0])
+	if err != nil {
+		return err
+	}
+	return t.at(ctx, p, func(led *ledger.Ledger, inbox *ledger.Inbox) error {
+		e, err := inbox.Event(ctx, number)
+		switch {
+		case errors.Is(err, ledger.ErrNotFound):
+			fmt.Fprintf(t.stderr, "there is no event %d in namespace %s\n", number, plain(led.Namespace()))
+			return errNo
+		case err != nil && !errors.Is(err, ledger.ErrSealed):
+			return err
+		}
+		return do(led, e, err)
+	})
 }
 
 // declareFilter makes the flags that select events.
-func declareFilter(flags *flag.FlagSet, f *ledger.EventFilter, now time.Time) {
+func declareFilter(flags *flag.FlagSet, now time.Time) *ledger.EventFilter {
+	f := new(ledger.EventFilter)
 	flags.StringVar(&f.Provider, "provider", "", "only of this sender")
 	flags.StringVar(&f.Subscription, "subscription", "", "only of this webhook of the sender")
 	flags.StringVar(&f.Type, "type", "", "only of this type")
 	flags.Func("status", "only those that are received, handled, failed, superseded, duplicate or discarded", func(text string) error {
 		f.Status = ledger.EventStatus(text)
-		for _, known := range []ledger.EventStatus{
-			ledger.EventReceived, ledger.EventHandled, ledger.EventFailed, ledger.EventSuperseded, ledger.EventDuplicate, ledger.EventDiscarded,
-		} {
-			if f.Status == known {
-				return nil
-			}
+		if _, known := meanings[f.Status]; !known {
+			return errors.New("there is no such status")
 		}
-		return errors.New("there is no such status")
+		return nil
 	})
 	flags.Func("object", "only about this `object`, as message:77", func(text string) error {
 		kind, id, found := strings.Cut(text, ":")
@@ -97,6 +121,7 @@ func declareFilter(flags *flag.FlagSet, f *ledger.EventFilter, now time.Time) {
 	}
 	flags.Func("since", "only what was received from this `time` on: 2026-05-28T20:26:40Z, or 24h for as long ago", into(&f.From))
 	flags.Func("until", "only what was received before this `time`", into(&f.Until))
+	return f
 }
 
 // parseMoment reads a time, or how long ago it was.

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"go/format"
@@ -22,82 +21,55 @@ import (
 )
 
 // inboxFixture prints an event in a form that a test of a receiver can use.
-func (t tool) inboxFixture(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
-	var p place
-	var s signing
+func (t tool) inboxFixture(flags *flag.FlagSet) action {
+	place, s := declarePlace(flags), declareSigning(flags)
 	var keep []string
-	flags := newFlags(stderr, "inbox fixture [FLAGS] NUMBER",
-		"Prints an event as a request that a test can read with http.ReadRequest, or as Go source. Its values are replaced,\n"+
-			"but for those that tell nothing of a person, and it is signed anew: with a secret that everybody may know.\n"+
-			"Read it before you publish it. On standard error it says what was kept.\n\n"+
-			"  botixctl inbox fixture 12 >testdata/paid.http\n"+
-			"  botixctl inbox fixture -go receiver_test 12 >paid_test.go")
-	p.declare(flags)
-	s.declare(flags)
 	flags.Func("keep", "a `field` whose values stay as they are; may be given several times", func(name string) error {
 		keep = append(keep, name)
 		return nil
 	})
 	pkg := flags.String("go", "", "print Go source of this `package`")
 	name := flags.String("name", "", "of the function in Go source (default the event's type and number)")
-	words, err := parse(flags, args, 1)
-	switch {
-	case err != nil:
-		return err
-	case len(words) == 0:
-		return misuse("which event? Give its number, as botixctl inbox ls lists it")
-	case *pkg != "" && !token.IsIdentifier(*pkg), *name != "" && !token.IsIdentifier(*name):
-		return misuse("-go and -name are names of Go")
-	}
-	number, err := parseNumber(words[0])
-	if err != nil {
-		return err
-	}
-	led, inbox, err := t.open(ctx, p)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, led.Close()) }()
-	e, err := inbox.Event(ctx, number)
-	switch {
-	case errors.Is(err, ledger.ErrNotFound):
-		fmt.Fprintf(stderr, "there is no event %d in namespace %s\n", number, plain(led.Namespace()))
-		return errNo
-	case err != nil:
-		return err
-	case e.Payload == nil:
-		return fmt.Errorf("the payload of event %d is no longer kept", number)
-	}
-	if !wasSet(flags, "scheme") {
-		s.signer = signerOf(e.Provider)
-	}
-	body, report, err := redact(e.Payload, keep)
-	if err != nil {
-		return fmt.Errorf("event %d: %w", number, err)
-	}
-	secret := s.example
-	if len(s.sources) > 0 {
-		if len(s.sources) > 1 {
-			return misuse("one secret signs: give one -secret-env or one -secret-file")
+	return func(ctx context.Context, words []string) error {
+		if *pkg != "" && !token.IsIdentifier(*pkg) || *name != "" && !token.IsIdentifier(*name) {
+			return misuse("-go and -name are names of Go")
 		}
-		if secret, err = t.secret(s.sources[0]); err != nil {
+		return t.event(ctx, place, words, func(_ *ledger.Ledger, e *ledger.EventDetails, sealed error) error {
+			switch {
+			case sealed != nil:
+				return sealed
+			case e.Payload == nil:
+				return fmt.Errorf("the payload of event %d is no longer kept", e.Number)
+			}
+			if !wasSet(flags, "scheme") {
+				s.signer = signerOf(e.Provider)
+			}
+			body, report, err := redact(e.Payload, keep)
+			if err != nil {
+				return fmt.Errorf("event %d: %w", e.Number, err)
+			}
+			secret := webhookverify.NewSecret(s.example)
+			if len(s.sources) > 0 {
+				if secret, err = t.oneSecret(s); err != nil {
+					return err
+				}
+			}
+			header, err := s.sign(secret, "msg_1", e.ReceivedAt, body)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(t.stderr, report)
+			if *pkg == "" {
+				return writeRequest(t.stdout, http.MethodPost, "/", "receiver.example", header, body)
+			}
+			source, err := s.source(*pkg, cmp.Or(*name, functionName(e.Type, e.Number)), e, header, body, len(s.sources) > 0)
+			if err != nil {
+				return err
+			}
+			_, err = t.stdout.Write(source)
 			return err
-		}
+		})
 	}
-	header, err := s.sign(webhookverify.NewSecret(secret), "msg_1", e.ReceivedAt, body)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(stderr, report)
-	if *pkg == "" {
-		return writeRequest(stdout, http.MethodPost, "/", "receiver.example", header, body)
-	}
-	source, err := s.source(*pkg, cmp.Or(*name, functionName(e.Type, number)), e, header, body, len(s.sources) > 0)
-	if err != nil {
-		return err
-	}
-	_, err = stdout.Write(source)
-	return err
 }
 
 func wasSet(flags *flag.FlagSet, name string) (set bool) {

@@ -126,7 +126,7 @@ func TestALiveInboxIsNotDisturbed(t *testing.T) {
 			{"ls"}, {"ls", "-json", "-limit", "1000"}, {"show", "1"}, {"fixture", "2"},
 			{"replay", "-failed", "-who", "anna", "-why", "the cause is gone"},
 		} {
-			if r := execute(t, testTool("").inbox, append(args, place...)...); r.code != exitOK && r.code != exitNo || strings.Contains(r.stderr, "botixctl") {
+			if r := execute(t, testTool(""), "inbox", append(args, place...)...); r.code != exitOK && r.code != exitNo || strings.Contains(r.stderr, "botixctl") {
 				t.Errorf("%q: code %d: %s", args, r.code, r.stderr)
 			}
 		}

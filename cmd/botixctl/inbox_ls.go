@@ -1,9 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -15,56 +16,47 @@ import (
 )
 
 // inboxList prints a page of events.
-func (t tool) inboxList(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
-	var p place
-	var f ledger.EventFilter
-	flags := newFlags(stderr, "inbox ls [FLAGS]", "Lists the events of an inbox, the newest first. The last line tells how to get the next page.")
-	p.declare(flags)
-	declareFilter(flags, &f, t.now())
+func (t tool) inboxList(flags *flag.FlagSet) action {
+	place, f := declarePlace(flags), declareFilter(flags, t.now())
 	before := flags.Int64("before", 0, "only events with a smaller `number`: where the last page ended")
-	flags.IntVar(&f.Limit, "limit", 50, "`events` of a page, 1 to 1000")
+	page := flags.Int("limit", 50, "`events` of a page, 1 to 1000")
 	asJSON := flags.Bool("json", false, "print each event as a line of JSON, without its payload")
-	if _, err := parse(flags, args, 0); err != nil {
-		return err
-	}
-	if f.Limit < 1 || f.Limit > 1000 || *before < 0 {
-		return misuse("-limit is from 1 to 1000, and -before not negative")
-	}
-	led, inbox, err := t.open(ctx, p)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, led.Close()) }()
-	page := f.Limit
-	f.Limit++ // one more tells whether there is another page
-	f.Before = ledger.EventNumber(*before)
-	if *before == 0 {
-		f.Before = math.MaxInt64
-	}
-	events, err := inbox.List(ctx, f)
-	if err != nil {
-		return err
-	}
-	more := len(events) > page
-	events = events[:min(page, len(events))]
-	if *asJSON {
-		out := json.NewEncoder(stdout)
-		for i := range events {
-			if err := out.Encode(jsonOf(&events[i])); err != nil {
+	return func(ctx context.Context, _ []string) error {
+		if *page < 1 || *page > 1000 || *before < 0 {
+			return misuse("-limit is from 1 to 1000, and -before not negative")
+		}
+		f.Limit = *page + 1 // one more tells whether there is another page
+		f.Before = cmp.Or(ledger.EventNumber(*before), math.MaxInt64)
+		return t.at(ctx, place, func(led *ledger.Ledger, inbox *ledger.Inbox) error {
+			events, err := inbox.List(ctx, *f)
+			if err != nil {
 				return err
 			}
+			shown := events[:min(*page, len(events))]
+			switch {
+			case *asJSON:
+				return linesOfJSON(t.stdout, shown)
+			case len(shown) == 0:
+				fmt.Fprintf(t.stdout, "no such events in namespace %s\n", plain(led.Namespace()))
+				return nil
+			}
+			if err := table(t.stdout, shown); err != nil {
+				return err
+			}
+			if len(events) > len(shown) {
+				fmt.Fprintf(t.stdout, "more: -before %d\n", shown[*page-1].Number)
+			}
+			return nil
+		})
+	}
+}
+
+func linesOfJSON(w io.Writer, events []ledger.InboxEvent) error {
+	out := json.NewEncoder(w)
+	for i := range events {
+		if err := out.Encode(jsonOf(&events[i])); err != nil {
+			return err
 		}
-		return nil
-	}
-	if len(events) == 0 {
-		fmt.Fprintf(stdout, "no such events in namespace %s\n", plain(led.Namespace()))
-		return nil
-	}
-	if err := table(stdout, events); err != nil {
-		return err
-	}
-	if more {
-		fmt.Fprintf(stdout, "more: -before %d\n", events[page-1].Number)
 	}
 	return nil
 }

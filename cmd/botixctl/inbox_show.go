@@ -5,7 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -17,51 +17,27 @@ import (
 )
 
 // inboxShow tells all that is known of an event.
-func (t tool) inboxShow(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
-	var p place
-	flags := newFlags(stderr, "inbox show [FLAGS] NUMBER", "Tells the story of one event, and of the operations it led to.\nExit code 3: there is no such event.")
-	p.declare(flags)
+func (t tool) inboxShow(flags *flag.FlagSet) action {
+	place := declarePlace(flags)
 	body := flags.Bool("body", false, "print the payload too; it holds personal data")
 	asJSON := flags.Bool("json", false, "print JSON")
-	words, err := parse(flags, args, 1)
-	if err != nil {
-		return err
+	return func(ctx context.Context, words []string) error {
+		return t.event(ctx, place, words, func(led *ledger.Ledger, e *ledger.EventDetails, sealed error) error {
+			if *asJSON {
+				return detailsJSON(t.stdout, e, sealed != nil, *body)
+			}
+			text := eventText(e, sealed != nil, *body)
+			for _, id := range e.Operations {
+				story, err := led.Story(ctx, id)
+				if err != nil {
+					return fmt.Errorf("operation %s: %w", id, err)
+				}
+				text += "\n" + lines(story.String())
+			}
+			_, err := io.WriteString(t.stdout, text)
+			return err
+		})
 	}
-	if len(words) == 0 {
-		return misuse("which event? Give its number, as botixctl inbox ls lists it")
-	}
-	number, err := parseNumber(words[0])
-	if err != nil {
-		return err
-	}
-	led, inbox, err := t.open(ctx, p)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, led.Close()) }()
-	e, err := inbox.Event(ctx, number)
-	switch {
-	case errors.Is(err, ledger.ErrNotFound):
-		fmt.Fprintf(stdout, "there is no event %d in namespace %s\n", number, plain(led.Namespace()))
-		return errNo
-	case err != nil && !errors.Is(err, ledger.ErrSealed):
-		return err
-	}
-	sealed := err != nil
-	stories := make([]*ledger.Story, len(e.Operations))
-	for i, id := range e.Operations {
-		if stories[i], err = led.Story(ctx, id); err != nil {
-			return fmt.Errorf("operation %s: %w", id, err)
-		}
-	}
-	if *asJSON {
-		return detailsJSON(stdout, e, sealed, *body)
-	}
-	fmt.Fprint(stdout, eventText(e, sealed, *body))
-	for _, story := range stories {
-		fmt.Fprintf(stdout, "\n%s", lines(story.String()))
-	}
-	return nil
 }
 
 // lines is text of several lines, each of them plain.

@@ -124,7 +124,7 @@ func (s *shop) do(args string) ran {
 	tool := testTool("")
 	tool.now = time.Now
 	words := strings.Fields(args)
-	return execute(s.t, tool.inbox, append(words[:1:1], append([]string{"-ledger", s.file, "-namespace", namespace}, words[1:]...)...)...)
+	return execute(s.t, tool, "inbox "+words[0], append([]string{"-ledger", s.file, "-namespace", namespace}, words[1:]...)...)
 }
 
 func TestInboxTellsAndReplays(t *testing.T) {
@@ -166,7 +166,9 @@ func TestInboxTellsAndReplays(t *testing.T) {
 		expect("show 6", exitOK)
 		expect("show 7 -body", exitOK)
 		expect("show -json 4", exitOK)
-		expect("show 9", exitNo)
+		for _, args := range []string{"show 9", "show -json 9", "fixture 9"} {
+			s.do(args).check(t, args, exitNo, "", "there is no event 9 in namespace shop-test")
+		}
 		expect("replay -dry-run -provider stripe-eu", exitOK)
 		expect("replay -dry-run 7", exitNo)
 		expect("replay -dry-run -failed", exitOK)
@@ -215,13 +217,13 @@ func TestInboxCommandsAreRefused(t *testing.T) {
 		s.do(test.args).check(t, test.args, test.code, "", test.stderr)
 	}
 	tool := testTool("")
-	execute(t, tool.inbox, "ls").check(t, "no ledger", exitUsage, "", "-ledger is missing, and the environment has no BOTIX_LEDGER")
+	execute(t, tool, "inbox ls").check(t, "no ledger", exitUsage, "", "-ledger is missing, and the environment has no BOTIX_LEDGER")
 	tool.lookup = func(name string) (string, bool) {
 		value, set := map[string]string{"BOTIX_LEDGER": s.file, "BOTIX_NAMESPACE": "shop-prod"}[name]
 		return value, set
 	}
-	execute(t, tool.inbox, "ls").check(t, "another namespace", exitOK, "no such events in namespace shop-prod", "")
-	execute(t, tool.inbox, "show", "1").check(t, "another namespace", exitNo, "no event 1 in namespace shop-prod", "")
+	execute(t, tool, "inbox ls").check(t, "another namespace", exitOK, "no such events in namespace shop-prod", "")
+	execute(t, tool, "inbox show", "1").check(t, "another namespace", exitNo, "", "no event 1 in namespace shop-prod")
 }
 
 func TestInboxWithSealedPayloads(t *testing.T) {

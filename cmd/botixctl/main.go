@@ -12,67 +12,57 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	code := newTool().run(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)
 }
 
-// Exit codes, as shells and scripts expect them.
-const (
-	exitOK     = 0
-	exitFailed = 1 // the command was understood and did not succeed
-	exitUsage  = 2 // it was not understood
-	exitNo     = 3 // it succeeded, and what was asked has the answer no: a signature that is refused, say
-)
+// tool is what commands take from outside of their arguments.
+type tool struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	lookup         func(variable string) (value string, set bool)
+	now            func() time.Time
+}
 
-// command is one subcommand.
-type command struct {
-	name    string
-	summary string
-	run     func(ctx context.Context, args []string, stdout, stderr io.Writer) int
+func newTool() tool {
+	return tool{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, lookup: os.LookupEnv, now: time.Now}
 }
 
 var commands = []command{
-	{"sandbox", "run a local copy of the public API and of the Partner API, with limits and faults on request", sandbox},
-	{"webhook", "listen for signed webhooks; verify, sign and send them", webhook},
-	{"inbox", "look at the events that a ledger's inbox keeps, and have them worked again", inbox},
+	{name: "sandbox", summary: "run a local copy of the public API and of the Partner API, with limits and faults on request",
+		more: "It goes on until it is interrupted.\n\n" + faultHelp, prepare: tool.sandbox},
+	{name: "webhook", summary: "listen for signed webhooks; verify, sign and send them", group: webhookCommands},
+	{name: "inbox", summary: "look at the events that a ledger's inbox keeps, and have them worked again", group: inboxCommands},
 }
 
 // run is the whole program; ctx ends when the user wants it to stop.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return dispatch(ctx, "botixctl", commands, args, stdout, stderr)
+func (t tool) run(ctx context.Context, args []string) (code int) {
+	return t.dispatch(ctx, "botixctl", commands, args)
 }
 
-// dispatch runs the one of some commands that the arguments name.
-func dispatch(ctx context.Context, name string, commands []command, args []string, stdout, stderr io.Writer) int {
-	if len(args) == 0 {
-		usage(stderr, name, commands)
-		return exitUsage
-	}
-	switch args[0] {
-	case "help", "-h", "-help", "--help":
-		usage(stdout, name, commands)
-		return exitOK
-	}
-	for _, c := range commands {
-		if c.name == args[0] {
-			return c.run(ctx, args[1:], stdout, stderr)
+// readInput reads a file, or standard input for "-", up to so many bytes.
+func (t tool) readInput(name string, most int64) (content []byte, err error) {
+	in := t.stdin
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, err
 		}
+		defer file.Close() // it was only read
+		in = file
 	}
-	fmt.Fprintf(stderr, "%s: there is no command %q\n\n", name, args[0])
-	usage(stderr, name, commands)
-	return exitUsage
-}
-
-func usage(w io.Writer, name string, commands []command) {
-	fmt.Fprintf(w, "Usage: %s COMMAND [FLAGS]\n\n", name)
-	for _, c := range commands {
-		fmt.Fprintf(w, "  %-10s %s\n", c.name, c.summary)
+	content, err = io.ReadAll(io.LimitReader(in, most+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	case int64(len(content)) > most:
+		return nil, fmt.Errorf("%s has more than %d bytes", name, most)
 	}
-	fmt.Fprintf(w, "\n%s COMMAND -h tells the flags of a command.\n", name)
-	fmt.Fprint(w, "Exit codes: 0 done, 1 failed, 2 not understood, 3 done and the answer is no (refused, not as expected, not there).\n")
+	return content, nil
 }

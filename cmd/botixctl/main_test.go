@@ -53,6 +53,13 @@ func (o *output) wait(t *testing.T, text string) string {
 	return o.String()
 }
 
+// toolWith is the tool as a user has it, but for where it writes.
+func toolWith(stdout, stderr io.Writer) tool {
+	t := newTool()
+	t.stdout, t.stderr = stdout, stderr
+	return t
+}
+
 func TestUsage(t *testing.T) {
 	tests := []struct {
 		args   string
@@ -77,7 +84,7 @@ func TestUsage(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.args, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
-			if code := run(t.Context(), strings.Fields(test.args), &stdout, &stderr); code != test.code {
+			if code := toolWith(&stdout, &stderr).run(t.Context(), strings.Fields(test.args)); code != test.code {
 				t.Errorf("exit code %d, want %d", code, test.code)
 			}
 			if !strings.Contains(stdout.String(), test.stdout) || !strings.Contains(stderr.String(), test.stderr) {
@@ -93,8 +100,8 @@ func TestSandboxServesUntilItIsStopped(t *testing.T) {
 	stdout, stderr := &output{wrote: make(chan struct{}, 1)}, new(bytes.Buffer)
 	code := make(chan int)
 	go func() {
-		code <- run(ctx, []string{"sandbox", "-addr", "127.0.0.1:0", "-limit", "2", "-window", "24h", "-skew", "-2m", "-fault", "messagesSend nth=1 status-after=502",
-			"-deprecated", "2999-01-01", "-notice", "quota"}, stdout, stderr)
+		code <- toolWith(stdout, stderr).run(ctx, []string{"sandbox", "-addr", "127.0.0.1:0", "-limit", "2", "-window", "24h", "-skew", "-2m", "-fault", "messagesSend nth=1 status-after=502",
+			"-deprecated", "2999-01-01", "-notice", "quota"})
 	}()
 	words := strings.Fields(stdout.wait(t, "Ctrl-C"))
 	after := func(label string) string {
@@ -155,8 +162,8 @@ func TestSandboxServesThePartnerHalf(t *testing.T) {
 	stdout, stderr := &output{wrote: make(chan struct{}, 1)}, new(bytes.Buffer)
 	code := make(chan int)
 	go func() {
-		code <- run(ctx, []string{"sandbox", "-addr", "127.0.0.1:0", "-balance", "12.5", "-currency", "EUR", "-partner-table", table,
-			"-fault", "topUpsCreate status=503"}, stdout, stderr)
+		code <- toolWith(stdout, stderr).run(ctx, []string{"sandbox", "-addr", "127.0.0.1:0", "-balance", "12.5", "-currency", "EUR", "-partner-table", table,
+			"-fault", "topUpsCreate status=503"})
 	}()
 	text := stdout.wait(t, "Ctrl-C")
 	found := regexp.MustCompile(`(?s)URL +(\S+).*partner key +(btx_prt_\S+)\n  balance +12.50 EUR`).FindStringSubmatch(text)
@@ -194,7 +201,7 @@ func TestTablesWithUnknownRowsAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		var stdout, stderr bytes.Buffer
-		if code := run(t.Context(), []string{"sandbox", "-addr", "127.0.0.1:0", "-partner-table", table}, &stdout, &stderr); code == 0 || !strings.Contains(stderr.String(), problem) {
+		if code := toolWith(&stdout, &stderr).run(t.Context(), []string{"sandbox", "-addr", "127.0.0.1:0", "-partner-table", table}); code == 0 || !strings.Contains(stderr.String(), problem) {
 			t.Errorf("%s: exit code %d, %q; want %q", text, code, &stderr, problem)
 		}
 	}

@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"log"
 	"os"
 	"strings"
@@ -15,6 +13,43 @@ import (
 
 	"github.com/botix-pro/sdk-go/botix/botixtest"
 )
+
+// sandbox serves the API until ctx ends.
+func (t tool) sandbox(flags *flag.FlagSet) action {
+	o := declareSandbox(flags, t.now())
+	return func(ctx context.Context, _ []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		lines := log.New(t.stdout, "", 0) // one line at a time, whatever goroutine it comes from
+		o.config.OnCall = func(call botixtest.Call) { lines.Print(callLine(call)) }
+		o.config.Clock = botixtest.NewClock(nil)
+		o.config.Clock.SetSkew(o.skew)
+
+		srv, err := botixtest.Start(o.config)
+		if err != nil {
+			return err
+		}
+		contacts := srv.AddContacts(o.contacts)
+		scenario := srv.AddScenario(botixtest.Scenario{Name: "Приветствие", IsActive: true, Finishes: true})
+		srv.Script(o.rules...)
+
+		lines.Printf("BOTIX sandbox\n  URL          %s\n  API key      %s\n  contacts     %s\n  scenario     %d\n  partner key  %s\n  balance      %s %s\n",
+			srv.URL(), srv.APIKey(), idRange(contacts), scenario, srv.PartnerKey(), srv.Partner(1).Balance(), o.config.Partner.Currency)
+		lines.Printf("curl -H 'Authorization: Bearer %s' %s/public/v1/me", srv.APIKey(), srv.URL())
+		if !o.renamed {
+			lines.Printf("curl -H 'Authorization: Bearer %s' %s/partner/v1/balance", srv.PartnerKey(), srv.URL())
+		}
+		lines.Printf("\nCtrl-C ends it.\n")
+
+		<-ctx.Done()
+		if err := srv.Close(); err != nil {
+			return err
+		}
+		lines.Printf("stopped after %d requests", len(srv.Journal().Calls()))
+		return nil
+	}
+}
 
 // sandboxFlags is what the user asked for.
 type sandboxFlags struct {
@@ -25,56 +60,8 @@ type sandboxFlags struct {
 	renamed  bool // the Partner API has names of its own
 }
 
-// sandbox serves the API until ctx ends.
-func sandbox(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	options, err := parseSandbox(args, stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return exitOK
-	case err != nil:
-		return exitUsage // the flag package has said why
-	}
-	lines := log.New(stdout, "", 0) // one line at a time, whatever goroutine it comes from
-	options.config.OnCall = func(call botixtest.Call) { lines.Print(callLine(call)) }
-	options.config.Clock = botixtest.NewClock(nil)
-	options.config.Clock.SetSkew(options.skew)
-
-	srv, err := botixtest.Start(options.config)
-	if err != nil {
-		fmt.Fprintf(stderr, "botixctl sandbox: %v\n", err)
-		return exitFailed
-	}
-	contacts := srv.AddContacts(options.contacts)
-	scenario := srv.AddScenario(botixtest.Scenario{Name: "Приветствие", IsActive: true, Finishes: true})
-	srv.Script(options.rules...)
-
-	lines.Printf("BOTIX sandbox\n  URL          %s\n  API key      %s\n  contacts     %s\n  scenario     %d\n  partner key  %s\n  balance      %s %s\n",
-		srv.URL(), srv.APIKey(), idRange(contacts), scenario, srv.PartnerKey(), srv.Partner(1).Balance(), options.config.Partner.Currency)
-	lines.Printf("curl -H 'Authorization: Bearer %s' %s/public/v1/me", srv.APIKey(), srv.URL())
-	if !options.renamed {
-		lines.Printf("curl -H 'Authorization: Bearer %s' %s/partner/v1/balance", srv.PartnerKey(), srv.URL())
-	}
-	lines.Printf("\nCtrl-C ends it.\n")
-
-	<-ctx.Done()
-	if err := srv.Close(); err != nil {
-		fmt.Fprintf(stderr, "botixctl sandbox: %v\n", err)
-		return exitFailed
-	}
-	lines.Printf("stopped after %d requests", len(srv.Journal().Calls()))
-	return exitOK
-}
-
-// parseSandbox reads the flags; what is wrong with them is written to stderr.
-func parseSandbox(args []string, stderr io.Writer) (sandboxFlags, error) {
-	var o sandboxFlags
-	flags := flag.NewFlagSet("botixctl sandbox", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.Usage = func() {
-		fmt.Fprint(stderr, "Usage: botixctl sandbox [FLAGS]\n\nRuns a local copy of the BOTIX public API, and of the Partner API, until it is interrupted.\n\n")
-		flags.PrintDefaults()
-		fmt.Fprint(stderr, "\n", faultHelp)
-	}
+func declareSandbox(flags *flag.FlagSet, now time.Time) *sandboxFlags {
+	o := new(sandboxFlags)
 	flags.StringVar(&o.config.Addr, "addr", "127.0.0.1:8787", "`address` to listen on; port 0 takes a free one")
 	flags.IntVar(&o.config.PerMinute, "limit", 0, "requests a minute for each key; 0 is the plan's limit, -1 none")
 	flags.IntVar(&o.config.PerDay, "day-limit", 0, "requests a day for each key; 0 is the plan's limit, -1 none")
@@ -98,7 +85,7 @@ func parseSandbox(args []string, stderr io.Writer) (sandboxFlags, error) {
 		return err
 	})
 	flags.Func("notice", "`text` of an X-API-Notice, such as trial_quota_80pct, for a month", func(text string) error {
-		o.config.Notice = &botixtest.Notice{Information: text, ExpiresAt: time.Now().AddDate(0, 1, 0)}
+		o.config.Notice = &botixtest.Notice{Information: text, ExpiresAt: now.AddDate(0, 1, 0)}
 		return nil
 	})
 	flags.Func("fault", "a `rule` for what goes wrong; may be given several times", func(text string) error {
@@ -106,23 +93,18 @@ func parseSandbox(args []string, stderr io.Writer) (sandboxFlags, error) {
 		o.rules = append(o.rules, rule)
 		return err
 	})
-	if err := flags.Parse(args); err != nil {
-		return o, err
+	return o
+}
+
+// check says what is wrong with the flags.
+func (o *sandboxFlags) check() error {
+	switch c := o.config; {
+	case c.Plan != botixtest.PlanBusiness && c.Plan != botixtest.PlanTrial && c.Plan != botixtest.PlanNoAPI:
+		return misuse(fmt.Sprintf("there is no plan %q", c.Plan))
+	case o.contacts < 0, c.Window <= 0, c.Latency < 0, c.Lag < 0:
+		return misuse("-contacts, -latency and -lag must not be negative, -window must be more than zero")
 	}
-	problem := ""
-	switch {
-	case flags.NArg() > 0:
-		problem = fmt.Sprintf("unexpected argument %q", flags.Arg(0))
-	case o.config.Plan != botixtest.PlanBusiness && o.config.Plan != botixtest.PlanTrial && o.config.Plan != botixtest.PlanNoAPI:
-		problem = fmt.Sprintf("there is no plan %q", o.config.Plan)
-	case o.contacts < 0, o.config.Window <= 0, o.config.Latency < 0, o.config.Lag < 0:
-		problem = "-contacts, -latency and -lag must not be negative, -window must be more than zero"
-	}
-	if problem != "" {
-		fmt.Fprintf(stderr, "botixctl sandbox: %s\n", problem)
-		return o, errors.New(problem)
-	}
-	return o, nil
+	return nil
 }
 
 // readTable reads a table of names; what it leaves out stays as it is.

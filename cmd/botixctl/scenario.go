@@ -28,6 +28,14 @@ var scenarios = []scenario{
 	{"disorder", "three events of one object, in the wrong order", false, disorder},
 }
 
+// scenarioHelp tells what each is.
+func scenarioHelp() (text string) {
+	for _, s := range scenarios {
+		text += fmt.Sprintf("  %-10s %s\n", s.name, s.what)
+	}
+	return text
+}
+
 // events makes up deliveries. It keeps the first error, and goes on.
 type events struct {
 	signer

@@ -1,28 +1,26 @@
 package main
 
 import (
-	"context"
 	"flag"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/botix-pro/sdk-go/webhookverify"
 )
 
-// webhook has to do with webhooks on their way; inbox, with those that were stored.
-func webhook(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return newTool().webhook(ctx, args, stdout, stderr)
-}
-
-func (t tool) webhook(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return dispatch(ctx, "botixctl webhook", []command{
-		{"listen", "print each delivery that comes, with the verdict on its signature", concluding("webhook listen", t.listen)},
-		{"verify", "check a delivery that was captured in files", concluding("webhook verify", t.verify)},
-		{"sign", "print the headers that a sender would deliver a body with", concluding("webhook sign", t.sign)},
-		{"send", "send signed test events to an endpoint, and check its answers", concluding("webhook send", t.send)},
-	}, args, stdout, stderr)
+// webhookCommands have to do with webhooks on their way; inboxCommands, with those
+// that were stored.
+var webhookCommands = []command{
+	{name: "listen", summary: "print each delivery that comes, with the verdict on its signature",
+		more: "It goes on until it is interrupted. It shows no secret, and bodies only when asked.", prepare: tool.listen},
+	{name: "verify", summary: "check a delivery that was captured in files",
+		more: "It says why a signature does not hold. Exit code 3: it does not.", prepare: tool.verify},
+	{name: "sign", summary: "print the headers that a sender would deliver a body with",
+		more: "\n  botixctl webhook sign -body event.json | curl -H @- --data-binary @event.json http://127.0.0.1:8080/hook", prepare: tool.sign},
+	{name: "send", words: "URL", summary: "send signed test events to an endpoint, and check its answers",
+		more: "What is genuine has to be taken, and the rest refused. Exit code 3: an answer is not the one that it should be.\n\n" + scenarioHelp(), prepare: tool.send},
 }
 
 // maxInput is how large a body in a file may be, in bytes: what an inbox takes.
@@ -66,9 +64,10 @@ type source struct {
 
 const defaultVariable = "BOTIX_WEBHOOK_SECRET"
 
-// declareScheme makes the flag that names a scheme.
-func (s *signing) declareScheme(flags *flag.FlagSet) {
-	s.signer = signers[0]
+// declareSigning makes the flags of a scheme and of secrets. None takes a secret
+// itself: other users of the machine can read the arguments of a process.
+func declareSigning(flags *flag.FlagSet) *signing {
+	s := &signing{signer: signers[0]}
 	flags.Func("scheme", "how the sender signs: "+signerNames()+" (default "+s.name+")", func(name string) error {
 		for _, known := range signers {
 			if known.name == name {
@@ -78,12 +77,6 @@ func (s *signing) declareScheme(flags *flag.FlagSet) {
 		}
 		return fmt.Errorf("it is one of %s", signerNames())
 	})
-}
-
-// declare makes the flags of a scheme and of secrets. None takes a secret itself:
-// other users of the machine can read the arguments of a process.
-func (s *signing) declare(flags *flag.FlagSet) {
-	s.declareScheme(flags)
 	flags.Func("secret-env", "environment `variable` that holds the secret; may be given several times (default "+defaultVariable+")", func(name string) error {
 		s.sources = append(s.sources, source{name, false})
 		return nil
@@ -92,10 +85,21 @@ func (s *signing) declare(flags *flag.FlagSet) {
 		s.sources = append(s.sources, source{name, true})
 		return nil
 	})
+	return s
+}
+
+// declareTime makes the flag that says when something happened; default now.
+func (t tool) declareTime(flags *flag.FlagSet, what string) *time.Time {
+	at := t.now()
+	flags.Func("at", what+", as 2026-05-28T20:26:40Z, for schemes that sign a time (default now)", func(text string) (err error) {
+		at, err = time.Parse(time.RFC3339, text)
+		return err
+	})
+	return &at
 }
 
 // secrets reads the secrets. Each is called as where it comes from.
-func (t tool) secrets(s signing) ([]webhookverify.Secret, error) {
+func (t tool) secrets(s *signing) ([]webhookverify.Secret, error) {
 	sources := s.sources
 	if len(sources) == 0 {
 		sources = []source{{defaultVariable, false}}
@@ -131,7 +135,7 @@ func (t tool) secret(from source) (string, error) {
 }
 
 // verifier checks what the flags say.
-func (t tool) verifier(s signing) (*webhookverify.Verifier, error) {
+func (t tool) verifier(s *signing) (*webhookverify.Verifier, error) {
 	secrets, err := t.secrets(s)
 	if err != nil {
 		return nil, err
@@ -140,7 +144,7 @@ func (t tool) verifier(s signing) (*webhookverify.Verifier, error) {
 }
 
 // oneSecret is the secret to sign with.
-func (t tool) oneSecret(s signing) (webhookverify.Secret, error) {
+func (t tool) oneSecret(s *signing) (webhookverify.Secret, error) {
 	secrets, err := t.secrets(s)
 	if err != nil {
 		return webhookverify.Secret{}, err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log"
@@ -43,54 +44,57 @@ type inspector struct {
 const maxKnown = 10_000
 
 // listen prints deliveries until ctx ends.
-func (t tool) listen(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	var s signing
-	in := &inspector{now: t.now, out: log.New(stdout, "", 0), known: map[string]int{}}
-	flags := newFlags(stderr, "webhook listen [FLAGS]",
-		"Is an endpoint for webhooks that prints each delivery with the verdict on its signature, until it is interrupted.\nIt shows no secret, and bodies only when asked.")
-	s.declare(flags)
+func (t tool) listen(flags *flag.FlagSet) action {
+	in := &inspector{now: t.now, out: log.New(t.stdout, "", 0), known: map[string]int{}}
+	s := declareSigning(flags)
 	addr := flags.String("addr", "127.0.0.1:8788", "`address` to listen on; port 0 takes a free one")
 	status := flags.Int("status", http.StatusNoContent, "what deliveries are answered whose signature holds; 503 lets a sender come again")
 	flags.Int64Var(&in.most, "max-body", webhookverify.DefaultMaxBody, "`bytes` that a body may have")
 	flags.BoolVar(&in.bodies, "body", false, "print bodies too; they hold personal data")
 	flags.StringVar(&in.save, "save", "", "`folder` to keep each delivery in, as botixctl webhook verify -request reads it")
 	flags.IntVar(&in.stop, "n", 0, "end after so many deliveries; 0 is never")
-	if _, err := parse(flags, args, 0); err != nil {
-		return err
+	return func(ctx context.Context, _ []string) (err error) {
+		if *status < 200 || *status > 599 || in.stop < 0 {
+			return misuse("-status is from 200 to 599, and -n not negative")
+		}
+		if in.verifier, err = t.verifier(s); err != nil {
+			return err
+		}
+		if err := in.stand(*status); err != nil {
+			return err
+		}
+		if in.save != "" {
+			if err := os.MkdirAll(in.save, 0o700); err != nil {
+				return err
+			}
+		}
+		socket, err := new(net.ListenConfig).Listen(ctx, "tcp", *addr)
+		if err != nil {
+			return err
+		}
+		var names []string
+		for _, use := range in.verifier.Uses() {
+			names = append(names, plain(use.Secret))
+		}
+		in.out.Printf("listening for %s on http://%s, under %s\nCtrl-C ends it.\n", in.verifier.Scheme().Name, socket.Addr(), strings.Join(names, ", "))
+		return in.serve(ctx, socket)
 	}
-	if *status < 200 || *status > 599 || in.stop < 0 {
-		return misuse("-status is from 200 to 599, and -n not negative")
-	}
-	var err error
-	if in.verifier, err = t.verifier(s); err != nil {
-		return err
-	}
+}
+
+// stand builds the gate, behind which what is verified is answered with a status.
+func (in *inspector) stand(status int) error {
 	verify, err := webhookverify.Middleware(in.verifier,
-		webhookverify.WithClock(t.now), webhookverify.WithMaxBody(in.most), webhookverify.WithRefusalFunc(noteRefusal))
+		webhookverify.WithClock(in.now), webhookverify.WithMaxBody(in.most), webhookverify.WithRefusalFunc(noteRefusal))
 	if err != nil {
 		return err
 	}
 	in.gate = verify(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		seen := seenIn(r.Context())
 		seen.delivery, _ = webhookverify.DeliveryOf(r.Context())
-		seen.status = *status
-		w.WriteHeader(*status)
+		seen.status = status
+		w.WriteHeader(status)
 	}))
-	if in.save != "" {
-		if err := os.MkdirAll(in.save, 0o700); err != nil {
-			return err
-		}
-	}
-	var names []string
-	for _, use := range in.verifier.Uses() {
-		names = append(names, plain(use.Secret))
-	}
-	socket, err := new(net.ListenConfig).Listen(ctx, "tcp", *addr)
-	if err != nil {
-		return err
-	}
-	in.out.Printf("listening for %s on http://%s, under %s\nCtrl-C ends it.\n", in.verifier.Scheme().Name, socket.Addr(), strings.Join(names, ", "))
-	return in.serve(ctx, socket)
+	return nil
 }
 
 // serve takes deliveries until ctx ends or there were enough of them.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,15 +14,54 @@ import (
 )
 
 // send plays a scenario to an endpoint.
-func (t tool) send(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	var s signing
-	chosen := scenarios[0]
-	what := "Sends signed test events to an endpoint, and checks that it takes what is genuine and refuses the rest.\nExit code 3: an answer is not the one that it should be.\n\n"
-	for _, known := range scenarios {
-		what += fmt.Sprintf("  %-10s %s\n", known.name, known.what)
+func (t tool) send(flags *flag.FlagSet) action {
+	s, chosen, e := declareSigning(flags), declareScenario(flags), events{now: t.now()}
+	flags.IntVar(&e.n, "n", 50, "how many events a burst has")
+	flags.StringVar(&e.kind, "type", "", "of the events (default message.received for botix, payment.succeeded for others)")
+	file := flags.String("body", "", "`file` with a body to send instead of one that is made up, in the scenarios once, duplicate and tampered")
+	timeout := flags.Duration("timeout", 10*time.Second, "how long an answer may take")
+	return func(ctx context.Context, words []string) error {
+		switch {
+		case len(words) == 0:
+			return misuse("where to? Give the URL of an endpoint")
+		case e.n < 1 || e.n > 10_000:
+			return misuse("-n is from 1 to 10000")
+		case *file != "" && !chosen.anyBody:
+			return misuse("-body has one event, and scenario " + chosen.name + " needs several")
+		}
+		target, err := url.Parse(words[0])
+		if err != nil || target.Host == "" || target.Scheme != "http" && target.Scheme != "https" {
+			return misuse("the endpoint has to be an http or https URL")
+		}
+		if e.secret, err = t.oneSecret(s); err != nil {
+			return err
+		}
+		if *file != "" {
+			if e.given, err = t.readInput(*file, maxInput); err != nil {
+				return err
+			}
+		}
+		e.signer = s.signer
+		rounds := chosen.rounds(&e)
+		if e.err != nil {
+			return e.err
+		}
+		transport := &http.Transport{MaxConnsPerHost: 64, MaxIdleConnsPerHost: 64}
+		defer transport.CloseIdleConnections()
+		p := &player{
+			tool: t, url: target.String(),
+			client: &http.Client{
+				Transport: transport, Timeout: *timeout,
+				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // a redirect is no 2xx
+			},
+		}
+		return p.play(ctx, rounds)
 	}
-	flags := newFlags(stderr, "webhook send [FLAGS] URL", what)
-	s.declare(flags)
+}
+
+// declareScenario makes the flag that chooses one.
+func declareScenario(flags *flag.FlagSet) *scenario {
+	chosen := scenarios[0]
 	flags.Func("scenario", "what is sent, see above (default "+chosen.name+")", func(name string) error {
 		for _, known := range scenarios {
 			if known.name == name {
@@ -31,49 +71,7 @@ func (t tool) send(ctx context.Context, args []string, stdout, stderr io.Writer)
 		}
 		return fmt.Errorf("there is no scenario %q", name)
 	})
-	e := events{n: 50}
-	flags.IntVar(&e.n, "n", e.n, "how many events a burst has")
-	flags.StringVar(&e.kind, "type", "", "of the events (default message.received for botix, payment.succeeded for others)")
-	file := flags.String("body", "", "`file` with a body to send instead of one that is made up, in the scenarios once, duplicate and tampered")
-	timeout := flags.Duration("timeout", 10*time.Second, "how long an answer may take")
-	words, err := parse(flags, args, 1)
-	switch {
-	case err != nil:
-		return err
-	case len(words) == 0:
-		return misuse("where to? Give the URL of an endpoint")
-	case e.n < 1 || e.n > 10_000:
-		return misuse("-n is from 1 to 10000")
-	case *file != "" && !chosen.anyBody:
-		return misuse("-body has one event, and scenario " + chosen.name + " needs several")
-	}
-	target, err := url.Parse(words[0])
-	if err != nil || target.Host == "" || target.Scheme != "http" && target.Scheme != "https" {
-		return misuse("the endpoint has to be an http or https URL")
-	}
-	if e.secret, err = t.oneSecret(s); err != nil {
-		return err
-	}
-	if *file != "" {
-		if e.given, err = t.readInput(*file, maxInput); err != nil {
-			return err
-		}
-	}
-	e.signer, e.now = s.signer, t.now()
-	rounds := chosen.rounds(&e)
-	if e.err != nil {
-		return e.err
-	}
-	transport := &http.Transport{MaxConnsPerHost: 64, MaxIdleConnsPerHost: 64}
-	defer transport.CloseIdleConnections()
-	p := &player{
-		tool: t, out: stdout, url: target.String(),
-		client: &http.Client{
-			Transport: transport, Timeout: *timeout,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // a redirect is no 2xx
-		},
-	}
-	return p.play(ctx, rounds)
+	return &chosen
 }
 
 // want is what a receiver should make of a delivery.
@@ -110,7 +108,6 @@ type shot struct {
 // player delivers shots and looks at the answers.
 type player struct {
 	tool
-	out    io.Writer
 	url    string
 	client *http.Client
 
@@ -139,10 +136,10 @@ func (p *player) play(ctx context.Context, rounds [][]shot) error {
 		p.tell(round, answers)
 	}
 	if p.wrong > 0 {
-		fmt.Fprintf(p.out, "%s, %d answered as it should not be\n", counted(p.sent, "delivery"), p.wrong)
+		fmt.Fprintf(p.stdout, "%s, %d answered as it should not be\n", counted(p.sent, "delivery"), p.wrong)
 		return errNo
 	}
-	fmt.Fprintf(p.out, "%s, all answered as it should be\n", counted(p.sent, "delivery"))
+	fmt.Fprintf(p.stdout, "%s, all answered as it should be\n", counted(p.sent, "delivery"))
 	return nil
 }
 
@@ -183,7 +180,7 @@ func (p *player) tell(round []shot, answers []answered) {
 		}
 		slowest = max(slowest, a.took)
 		if len(round) <= fewShots {
-			fmt.Fprintf(p.out, "%-66s → %s\n", s.what, outcome)
+			fmt.Fprintf(p.stdout, "%-66s → %s\n", s.what, outcome)
 			continue
 		}
 		if outcomes[outcome] == 0 {
@@ -192,10 +189,10 @@ func (p *player) tell(round []shot, answers []answered) {
 		outcomes[outcome]++
 	}
 	for _, outcome := range order {
-		fmt.Fprintf(p.out, "%-66s → %d × %s\n", round[0].what, outcomes[outcome], outcome)
+		fmt.Fprintf(p.stdout, "%-66s → %d × %s\n", round[0].what, outcomes[outcome], outcome)
 	}
 	if len(order) > 0 {
-		fmt.Fprintf(p.out, "the slowest answer took %v\n", slowest.Round(time.Millisecond))
+		fmt.Fprintf(p.stdout, "the slowest answer took %v\n", slowest.Round(time.Millisecond))
 	}
 }
 

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -13,42 +16,29 @@ import (
 )
 
 // sign prints headers in the form that curl -H @- reads.
-func (t tool) sign(_ context.Context, args []string, stdout, stderr io.Writer) error {
-	var s signing
-	flags := newFlags(stderr, "webhook sign [FLAGS]",
-		"Prints the headers that a sender would deliver a body with:\n\n"+
-			"  botixctl webhook sign -body event.json | curl -H @- --data-binary @event.json http://127.0.0.1:8080/hook")
-	s.declare(flags)
+func (t tool) sign(flags *flag.FlagSet) action {
+	s, at := declareSigning(flags), t.declareTime(flags, "`time` of signing")
 	file := flags.String("body", "-", "`file` with the body, byte for byte; - is standard input")
 	id := flags.String("id", "", "of the message, for schemes that sign one (default a new one)")
-	at := t.now()
-	flags.Func("at", "`time` of signing, as 2026-05-28T20:26:40Z, for schemes that sign it (default now)", func(text string) (err error) {
-		at, err = time.Parse(time.RFC3339, text)
-		return err
-	})
-	if _, err := parse(flags, args, 0); err != nil {
-		return err
-	}
-	secret, err := t.oneSecret(s)
-	if err != nil {
-		return err
-	}
-	body, err := t.readInput(*file, maxInput)
-	if err != nil {
-		return err
-	}
-	if len(body) == 0 {
-		return fmt.Errorf("the body is empty, and no receiver takes an empty one")
-	}
-	if *id == "" {
-		*id = fmt.Sprintf("msg_%d", at.UnixNano())
-	}
-	header, err := s.sign(secret, *id, at, body)
-	if err != nil {
+	return func(context.Context, []string) error {
+		secret, err := t.oneSecret(s)
+		if err != nil {
+			return err
+		}
+		body, err := t.readInput(*file, maxInput)
+		if err != nil {
+			return err
+		}
+		if len(body) == 0 {
+			return errors.New("the body is empty, and no receiver takes an empty one")
+		}
+		header, err := s.sign(secret, cmp.Or(*id, fmt.Sprintf("msg_%d", at.UnixNano())), *at, body)
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(t.stdout, headerText(header))
 		return err
 	}
-	_, err = io.WriteString(stdout, headerText(header))
-	return err
 }
 
 // sign makes the headers of a delivery: those that are signed, and those that the

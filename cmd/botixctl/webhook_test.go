@@ -65,7 +65,7 @@ func TestVerify(t *testing.T) {
 		{"genuine, and no JSON", "-headers " + cutOff, body[:9], exitOK},
 		{"two signatures", "-headers " + twice, body, exitNo},
 	} {
-		r := execute(t, testTool(test.stdin).webhook, append([]string{"verify"}, strings.Fields(test.args)...)...)
+		r := execute(t, testTool(test.stdin), "webhook verify", strings.Fields(test.args)...)
 		if r.code != test.code || r.stderr != "" {
 			t.Errorf("%s: code %d, want %d; %s", test.name, r.code, test.code, r.stderr)
 		}
@@ -97,10 +97,10 @@ func TestVerifyIsRefused(t *testing.T) {
 		{"-at noon", exitUsage, "-at"},
 		{"now", exitUsage, `unexpected argument "now"`},
 	} {
-		execute(t, testTool("").webhook, append([]string{"verify"}, strings.Fields(test.args)...)...).check(t, test.args, test.code, "", test.stderr)
+		execute(t, testTool(""), "webhook verify", strings.Fields(test.args)...).check(t, test.args, test.code, "", test.stderr)
 	}
 	large := writeTemp(t, "body", strings.Repeat("x", maxInput+1))
-	execute(t, testTool("").webhook, "verify", "-body", large).check(t, "a large body", exitFailed, "", "more than")
+	execute(t, testTool(""), "webhook verify", "-body", large).check(t, "a large body", exitFailed, "", "more than")
 }
 
 // What sign prints is what verify takes, for every scheme.
@@ -112,7 +112,7 @@ func TestSign(t *testing.T) {
 		"-scheme standard -secret-env STANDARD_SECRET", "-scheme stripe -secret-env STRIPE_SECRET", "-scheme github",
 	} {
 		words := strings.Fields(args)
-		r := execute(t, testTool(body).webhook, append([]string{"sign"}, words...)...)
+		r := execute(t, testTool(body), "webhook sign", words...)
 		r.check(t, args, exitOK, "Content-Type: application/json\n", "")
 		fmt.Fprintf(&report, "$ botixctl webhook sign %s\n%s\n", args, r.stdout)
 		var checked []string
@@ -124,12 +124,12 @@ func TestSign(t *testing.T) {
 			checked = append(checked, words[i])
 		}
 		headers := writeTemp(t, "headers", r.stdout)
-		execute(t, testTool(body).webhook, append([]string{"verify", "-headers", headers}, checked...)...).check(t, args, exitOK, "verified", "")
+		execute(t, testTool(body), "webhook verify", append([]string{"-headers", headers}, checked...)...).check(t, args, exitOK, "verified", "")
 	}
 	golden(t, "sign.txt", report.String())
-	execute(t, testTool("").webhook, "sign").check(t, "an empty body", exitFailed, "", "the body is empty")
-	execute(t, testTool(body).webhook, "sign", "-secret-env", "OLD_SECRET", "-secret-env", "BOTIX_WEBHOOK_SECRET").check(t, "two secrets", exitUsage, "", "one secret signs")
-	execute(t, testTool(body).webhook, "sign", "-scheme", "standard", "-secret-env", "STANDARD_SECRET", "-id", "a.b").check(t, "an id", exitFailed, "", "cannot be the id")
+	execute(t, testTool(""), "webhook sign").check(t, "an empty body", exitFailed, "", "the body is empty")
+	execute(t, testTool(body), "webhook sign", "-secret-env", "OLD_SECRET", "-secret-env", "BOTIX_WEBHOOK_SECRET").check(t, "two secrets", exitUsage, "", "one secret signs")
+	execute(t, testTool(body), "webhook sign", "-scheme", "standard", "-secret-env", "STANDARD_SECRET", "-id", "a.b").check(t, "an id", exitFailed, "", "cannot be the id")
 }
 
 // listening starts an inspector and returns its address, and what came of it.
@@ -139,7 +139,9 @@ func listening(t *testing.T, args ...string) (url string, out *output, ended cha
 	t.Cleanup(cancel)
 	out, ended = &output{wrote: make(chan struct{}, 1)}, make(chan int, 1)
 	go func() {
-		ended <- testTool("").webhook(ctx, append([]string{"listen", "-addr", "127.0.0.1:0"}, args...), out, out)
+		tool := testTool("")
+		tool.stdout, tool.stderr = out, out
+		ended <- tool.run(ctx, append([]string{"webhook", "listen", "-addr", "127.0.0.1:0"}, args...))
 	}()
 	found := regexp.MustCompile(`http://\S+[^,\s]`).FindString(out.wait(t, "Ctrl-C"))
 	return found, out, ended, cancel
@@ -213,7 +215,7 @@ func TestListenTellsEachDelivery(t *testing.T) {
 		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v, %v", file, info, err)
 		}
-		r := execute(t, testTool("").webhook, "verify", "-secret-env", "BOTIX_WEBHOOK_SECRET", "-secret-env", "OLD_SECRET", "-request", file)
+		r := execute(t, testTool(""), "webhook verify", "-secret-env", "BOTIX_WEBHOOK_SECRET", "-secret-env", "OLD_SECRET", "-request", file)
 		if r.code != want {
 			t.Errorf("kept delivery %d: code %d, want %d: %s%s", i, r.code, want, r.stdout, r.stderr)
 		}
@@ -273,7 +275,7 @@ func TestListenIsRefused(t *testing.T) {
 		"-status 99": "-status is from 200", "-n -1": "not negative", "-max-body 0": "must be positive",
 		"-addr " + taken.Addr().String(): "address already in use", "-save " + file: "not a directory",
 	} {
-		r := execute(t, testTool("").webhook, append([]string{"listen"}, strings.Fields(args)...)...)
+		r := execute(t, testTool(""), "webhook listen", strings.Fields(args)...)
 		if r.code == exitOK || !strings.Contains(r.stderr, stderr) {
 			t.Errorf("%s: code %d, %s; want %q", args, r.code, r.stderr, stderr)
 		}
@@ -317,14 +319,13 @@ func TestSend(t *testing.T) {
 	for _, s := range signers {
 		url := strict(t, s.scheme(), values[s.name])
 		for _, scenario := range scenarios {
-			args := []string{"send", "-scheme", s.name, "-secret-env", variables[s.name], "-scenario", scenario.name}
-			r := execute(t, testTool("").webhook, append(args, url)...)
+			r := execute(t, testTool(""), "webhook send", "-scheme", s.name, "-secret-env", variables[s.name], "-scenario", scenario.name, url)
 			r.check(t, s.name+" "+scenario.name, exitOK, "all answered as it should be", "")
 			if s.name == "botix" || s.name == "stripe" {
 				fmt.Fprintf(&report, "# %s, %s\n%s\n", s.name, scenario.name, r.stdout)
 			}
 		}
-		r := execute(t, testTool("").webhook, "send", "-scheme", s.name, "-secret-env", variables[s.name], "-scenario", "tampered", careless(t, 200))
+		r := execute(t, testTool(""), "webhook send", "-scheme", s.name, "-secret-env", variables[s.name], "-scenario", "tampered", careless(t, 200))
 		r.check(t, s.name+" to a careless one", exitNo, "WRONG, it should be 4xx", "")
 		if s.name == "botix" {
 			fmt.Fprintf(&report, "# tampered, to a receiver that takes everything\n%s\n", r.stdout)
@@ -339,9 +340,9 @@ func TestSendOfABodyOfOnesOwn(t *testing.T) {
 	for _, content := range []string{body, "not JSON at all", "{\n \t\"a\": 1\n }"} {
 		file := writeTemp(t, "body", content)
 		for _, scenario := range []string{"once", "duplicate", "tampered"} {
-			execute(t, testTool("").webhook, "send", "-body", file, url, "-scenario", scenario).check(t, scenario, exitOK, "all answered", "")
+			execute(t, testTool(""), "webhook send", "-body", file, url, "-scenario", scenario).check(t, scenario, exitOK, "all answered", "")
 		}
-		execute(t, testTool("").webhook, "send", "-body", file, "-scenario", "burst", url).check(t, "burst", exitUsage, "", "needs several")
+		execute(t, testTool(""), "webhook send", "-body", file, "-scenario", "burst", url).check(t, "burst", exitUsage, "", "needs several")
 	}
 }
 
@@ -366,7 +367,7 @@ func TestSendTellsWhatIsWrong(t *testing.T) {
 		{"-secret-env NOWHERE " + url, exitUsage, "", "NOWHERE"},
 		{"-scheme standard -secret-env BROKEN_SECRET " + url, exitFailed, "", "is not base64"},
 	} {
-		r := execute(t, testTool("").webhook, append([]string{"send"}, strings.Fields(test.args)...)...)
+		r := execute(t, testTool(""), "webhook send", strings.Fields(test.args)...)
 		r.check(t, test.args, test.code, test.stdout, test.stderr)
 		if strings.Contains(r.stdout+r.stderr, "not-shown") {
 			t.Errorf("%s: shows the query of the URL", test.args)
@@ -378,7 +379,7 @@ func TestSendTellsWhatIsWrong(t *testing.T) {
 func TestSendToListen(t *testing.T) {
 	t.Parallel()
 	url, out, ended, stop := listening(t)
-	execute(t, testTool("").webhook, "send", "-scenario", "duplicate", url).check(t, "duplicate", exitOK, "all answered", "")
+	execute(t, testTool(""), "webhook send", "-scenario", "duplicate", url).check(t, "duplicate", exitOK, "all answered", "")
 	stop()
 	if code := <-ended; code != exitOK || !strings.Contains(out.String(), "5 verified, 4 of them repeats; 0 refused") {
 		t.Errorf("code %d: %s", code, out)

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
-	"io"
 	"net/http"
 	"time"
 
@@ -13,51 +13,40 @@ import (
 )
 
 // verify checks a captured delivery. That it is refused is an answer, not a failure.
-func (t tool) verify(_ context.Context, args []string, stdout, stderr io.Writer) error {
-	var s signing
-	var c capture
-	flags := newFlags(stderr, "webhook verify [FLAGS]",
-		"Checks the signature of a delivery that was captured in files, and says why it does not hold.\nExit code 3: it does not.")
-	s.declare(flags)
-	c.declare(flags)
-	at := t.now()
-	flags.Func("at", "`time` at which it came, as 2026-05-28T20:26:40Z, for schemes that sign a time (default now)", func(text string) (err error) {
-		at, err = time.Parse(time.RFC3339, text)
-		return err
-	})
-	if _, err := parse(flags, args, 0); err != nil {
-		return err
-	}
-	verifier, err := t.verifier(s)
-	if err != nil {
-		return err
-	}
-	header, body, declared, err := c.read(t)
-	if err != nil {
-		return err
-	}
-	match, err := verifier.VerifyAt(header, body, at)
-	if err != nil {
-		fmt.Fprintf(stdout, "refused: %s: %s, a body of %d bytes\n", verifier.Scheme().Name, reason(err), len(body))
-		for _, hint := range hints(verifier, err, header, body, declared, at) {
-			fmt.Fprintf(stdout, "  hint      %s\n", hint)
+func (t tool) verify(flags *flag.FlagSet) action {
+	s, c, at := declareSigning(flags), declareCapture(flags), t.declareTime(flags, "`time` at which it came")
+	return func(context.Context, []string) error {
+		verifier, err := t.verifier(s)
+		if err != nil {
+			return err
 		}
-		return errNo
-	}
-	fmt.Fprintf(stdout, "verified: %s, under %s\n", verifier.Scheme().Name, plain(match.Secret))
-	if event, err := webhookverify.ParseEvent(header, body); err != nil {
-		fmt.Fprintf(stdout, "  event     none: %s\n", unread(err))
-	} else {
-		fmt.Fprintf(stdout, "  event     %s\n", plain(event.String()))
-		for _, note := range notes(event, at) {
-			fmt.Fprintf(stdout, "  note      %s\n", note)
+		header, body, declared, err := c.read(t)
+		if err != nil {
+			return err
 		}
+		match, err := verifier.VerifyAt(header, body, *at)
+		if err != nil {
+			fmt.Fprintf(t.stdout, "refused: %s: %s, a body of %d bytes\n", verifier.Scheme().Name, reason(err), len(body))
+			for _, hint := range hints(verifier, err, header, body, declared, *at) {
+				fmt.Fprintf(t.stdout, "  hint      %s\n", hint)
+			}
+			return errNo
+		}
+		fmt.Fprintf(t.stdout, "verified: %s, under %s\n", verifier.Scheme().Name, plain(match.Secret))
+		if event, err := webhookverify.ParseEvent(header, body); err != nil {
+			fmt.Fprintf(t.stdout, "  event     none: %s\n", unread(err))
+		} else {
+			fmt.Fprintf(t.stdout, "  event     %s\n", plain(event.String()))
+			for _, note := range notes(event, *at) {
+				fmt.Fprintf(t.stdout, "  note      %s\n", note)
+			}
+		}
+		fmt.Fprintf(t.stdout, "  identity  %s\n", plain(verifier.Identity(match, body)))
+		if !match.Signed.IsZero() {
+			fmt.Fprintf(t.stdout, "  signed    %s\n", match.Signed.Format(time.RFC3339))
+		}
+		return nil
 	}
-	fmt.Fprintf(stdout, "  identity  %s\n", plain(verifier.Identity(match, body)))
-	if !match.Signed.IsZero() {
-		fmt.Fprintf(stdout, "  signed    %s\n", match.Signed.Format(time.RFC3339))
-	}
-	return nil
 }
 
 // hints are what can be told about a delivery that was refused, and no ground to

@@ -2,10 +2,8 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,14 +67,13 @@ type ran struct {
 	stdout, stderr string
 }
 
-type commandOf func(ctx context.Context, args []string, stdout, stderr io.Writer) int
-
 // execute runs a command, and checks that it showed no secret.
-func execute(t *testing.T, do commandOf, args ...string) ran {
+func execute(t *testing.T, tool tool, command string, args ...string) ran {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	code := do(t.Context(), args, &stdout, &stderr)
-	r := ran{code, stdout.String(), stderr.String()}
+	tool.stdout, tool.stderr = &stdout, &stderr
+	args = append(strings.Fields(command), args...)
+	r := ran{tool.run(t.Context(), args), stdout.String(), stderr.String()}
 	for _, secret := range []string{ourSecret, oldSecret, stripeSecret, secondSecret, "*not base64*"} {
 		if strings.Contains(r.stdout+r.stderr, secret) {
 			t.Errorf("%q shows a secret:\n%s%s", args, r.stdout, r.stderr)
@@ -119,15 +116,25 @@ func TestPlainSteersNoTerminal(t *testing.T) {
 	}
 }
 
+// things are the commands that do something, as they are called.
+func things(before string, commands []command) (all []string) {
+	for _, c := range commands {
+		if c.group != nil {
+			all = append(all, things(before+c.name+" ", c.group)...)
+		} else {
+			all = append(all, before+c.name)
+		}
+	}
+	return all
+}
+
 // Every command says what it does and with which flags, and what it does not
 // understand ends with code 2.
 func TestHelpOfEveryCommand(t *testing.T) {
 	t.Parallel()
-	for _, command := range []string{
-		"webhook listen", "webhook verify", "webhook sign", "webhook send", "inbox ls", "inbox show", "inbox replay", "inbox fixture",
-	} {
-		words := strings.Fields(command)
-		help := execute(t, run, append(words, "-h")...)
+	tool := testTool("")
+	for _, command := range things("", commands) {
+		help := execute(t, tool, command, "-h")
 		help.check(t, command+" -h", exitOK, "", "Usage: botixctl "+command+" [FLAGS]")
 		if strings.HasPrefix(command, "webhook") || command == "inbox fixture" {
 			help.check(t, command+" -h", exitOK, "", "-secret-file")
@@ -135,14 +142,15 @@ func TestHelpOfEveryCommand(t *testing.T) {
 		if strings.HasPrefix(command, "inbox") {
 			help.check(t, command+" -h", exitOK, "", "$BOTIX_LEDGER")
 		}
-		execute(t, run, append(words, "-wings")...).check(t, command+" -wings", exitUsage, "", "-wings")
+		execute(t, tool, command, "-wings").check(t, command+" -wings", exitUsage, "", "-wings")
+		execute(t, tool, command, "1", "2").check(t, command+" 1 2", exitUsage, "", "unexpected argument")
 	}
 	for _, group := range []string{"webhook", "inbox"} {
-		execute(t, run, group).check(t, group, exitUsage, "", "Usage: botixctl "+group+" COMMAND")
-		execute(t, run, group, "help").check(t, group, exitOK, "3 done and the answer is no", "")
-		execute(t, run, group, "fly").check(t, group, exitUsage, "", `there is no command "fly"`)
+		execute(t, tool, group).check(t, group, exitUsage, "", "Usage: botixctl "+group+" COMMAND")
+		execute(t, tool, group, "help").check(t, group, exitOK, "3 done and the answer is no", "")
+		execute(t, tool, group, "fly").check(t, group, exitUsage, "", `there is no command "fly"`)
 	}
-	execute(t, run, "help").check(t, "help", exitOK, "inbox", "")
+	execute(t, tool, "help").check(t, "help", exitOK, "inbox", "")
 }
 
 // docs/botixctl.md names every command, scenario and exit code.
@@ -153,17 +161,8 @@ func TestThePageNamesEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	var rows []string
-	for _, c := range commands {
-		help := execute(t, c.run, "help").stdout
-		_, below, found := strings.Cut(help, "COMMAND [FLAGS]\n\n")
-		if !found { // it has none below it
-			rows = append(rows, "| `botixctl "+c.name+"` | ")
-			continue
-		}
-		list, _, _ := strings.Cut(below, "\n\n")
-		for line := range strings.Lines(list) {
-			rows = append(rows, "| `botixctl "+c.name+" "+strings.Fields(line)[0]+"` | ")
-		}
+	for _, command := range things("", commands) {
+		rows = append(rows, "| `botixctl "+command+"` | ")
 	}
 	for _, s := range scenarios {
 		rows = append(rows, "| `"+s.name+"` | ")
@@ -184,8 +183,7 @@ func TestThePageNamesEverything(t *testing.T) {
 // No flag takes a secret: whoever may list processes would read it.
 func TestNoFlagTakesASecret(t *testing.T) {
 	t.Parallel()
-	for _, command := range []string{"webhook listen", "webhook verify", "webhook sign", "webhook send", "inbox fixture"} {
-		words := append(strings.Fields(command), "-secret", "x")
-		execute(t, run, words...).check(t, command, exitUsage, "", "not defined: -secret")
+	for _, command := range things("", commands) {
+		execute(t, testTool(""), command, "-secret", "x").check(t, command, exitUsage, "", "not defined: -secret")
 	}
 }
