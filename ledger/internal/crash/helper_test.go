@@ -174,15 +174,15 @@ func (h *helping) follow(o order) report {
 	case "work":
 		return h.work(o)
 	case "provision":
-		return h.provision(o)
+		return o.resell(h.probe(o), provision)
 	case "tell":
 		return h.tell(o)
 	case "topup":
-		return h.topUp(o)
+		return o.resell(h.probe(o), topUp)
 	case "pay":
-		return h.pay(o)
+		return o.resell(h.probe(o), pay)
 	case "decide":
-		return h.decide(o)
+		return o.resell(h.probe(o), decide)
 	case "shop":
 		return h.shop(o)
 	case "age":

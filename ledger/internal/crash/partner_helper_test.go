@@ -117,6 +117,28 @@ func (o order) reseller(ctx context.Context, p *probe, more ...partner.Option) (
 	return c, led, nil
 }
 
+// reselling is an order with what it is followed by.
+type reselling struct {
+	order
+	*probe
+	client *partner.Client
+	led    *ledger.Ledger
+}
+
+// resell makes a client, has an order followed with it, and closes it.
+func (o order) resell(p *probe, follow func(context.Context, *reselling) (report, error), more ...partner.Option) report {
+	ctx := context.Background()
+	c, led, err := o.reseller(ctx, p, more...)
+	if err != nil {
+		return report{Err: err.Error()}
+	}
+	p.at("opened")
+	r, err := follow(ctx, &reselling{o, p, c, led})
+	c.Close()
+	r.Trace, r.Err = p.trace(), text(errors.Join(err, led.Close()))
+	return r
+}
+
 func (o order) customer() partner.Customer {
 	return partner.Customer{
 		ID: o.Partner.Customer, SignupVersion: "v1", SpendLimit: money.MustParse("100.00"), KeyFunctions: []partner.KeyFunction{"bot", "crm"},
@@ -125,23 +147,12 @@ func (o order) customer() partner.Customer {
 
 // provision makes a customer, and may have a worker go on with it until nobody does
 // so by himself.
-func (h *helping) provision(o order) (r report) {
-	ctx := context.Background()
-	p := h.probe(o)
-	c, led, err := o.reseller(ctx, p)
-	if err != nil {
-		return report{Err: err.Error()}
-	}
-	defer func() {
-		c.Close()
-		r.Err = text(errors.Join(errorOf(r.Err), led.Close()))
-	}()
-	p.at("opened")
-	r.Called = make([]outcome, max(o.Partner.Clicks, 1))
+func provision(ctx context.Context, s *reselling) (r report, err error) {
+	r.Called = make([]outcome, max(s.Partner.Clicks, 1))
 	ended := make(chan *partner.Provisioning)
 	for i := range r.Called {
 		go func() {
-			made, err := c.Provision(ctx, o.customer())
+			made, err := s.client.Provision(ctx, s.customer())
 			r.Called[i] = outcome{Err: text(err), Outcome: retry.OutcomeOf(err).String()}
 			ended <- made
 		}()
@@ -149,28 +160,44 @@ func (h *helping) provision(o order) (r report) {
 	for range r.Called {
 		r.Customer = <-ended
 	}
-	p.at("returned")
-	r.Trace = p.trace()
-	if !o.Partner.On || atRest(r.Customer) {
-		return r
+	s.at("returned")
+	if !s.Partner.On || atRest(r.Customer) {
+		return r, nil
 	}
 	working, stop := context.WithTimeout(ctx, patience)
 	defer stop()
-	err = o.workUntil(working, led, 8, func() bool {
-		r.Customer, err = h.standing(ctx, c, led, o)
+	worked := s.workUntil(working, 8, func() bool {
+		r.Customer, err = s.standing(ctx)
 		return err != nil || atRest(r.Customer)
 	})
-	r.Err = text(err)
-	return r
+	return r, errors.Join(err, worked)
 }
 
 // tell makes a customer, and has a worker tell the program of it, for a second at
 // most. It says how often the program was told so far, by whatever process.
-func (h *helping) tell(o order) (r report) {
-	ctx := context.Background()
-	p := h.probe(o)
-	heard := filepath.Join(o.Partner.Secrets, ".heard")
-	c, led, err := o.reseller(ctx, p, partner.OnProvisioned(func(_ context.Context, made *partner.Provisioning) error {
+func (h *helping) tell(o order) report {
+	p, heard := h.probe(o), filepath.Join(o.Partner.Secrets, ".heard")
+	lines := func() int {
+		all, err := os.ReadFile(heard)
+		if err != nil {
+			return 0
+		}
+		return strings.Count(string(all), "\n")
+	}
+	return o.resell(p, func(ctx context.Context, s *reselling) (report, error) {
+		if _, err := s.client.Provision(ctx, s.customer()); err != nil {
+			return report{}, err
+		}
+		s.at("returned")
+		working, stop := context.WithTimeout(ctx, time.Second)
+		defer stop()
+		before := lines()
+		err := s.workUntil(working, 1, func() bool { return lines() > before })
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = nil
+		}
+		return report{Done: lines()}, err
+	}, partner.OnProvisioned(func(_ context.Context, made *partner.Provisioning) error {
 		p.at("told: begun")
 		f, err := os.OpenFile(heard, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		if err != nil {
@@ -180,44 +207,18 @@ func (h *helping) tell(o order) (r report) {
 		p.at("told: ended")
 		return errors.Join(err, f.Close())
 	}))
-	if err != nil {
-		return report{Err: err.Error()}
-	}
-	defer func() {
-		c.Close()
-		r.Err = text(errors.Join(errorOf(r.Err), led.Close()))
-	}()
-	if _, err := c.Provision(ctx, o.customer()); err != nil {
-		return report{Err: err.Error()}
-	}
-	p.at("returned")
-	lines := func() int {
-		all, err := os.ReadFile(heard)
-		if err != nil {
-			return 0
-		}
-		return strings.Count(string(all), "\n")
-	}
-	working, stop := context.WithTimeout(ctx, time.Second)
-	defer stop()
-	before := lines()
-	err = o.workUntil(working, led, 1, func() bool { return lines() > before })
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = nil
-	}
-	return report{Done: lines(), Err: text(err)}
 }
 
 // atRest reports whether no worker brings a customer further.
 func atRest(p *partner.Provisioning) bool { return p.Status.Final() || p.Next == ledger.NextPerson }
 
 // standing is how the customer stands, without driving it.
-func (h *helping) standing(ctx context.Context, c *partner.Client, led *ledger.Ledger, o order) (*partner.Provisioning, error) {
-	page, err := led.List(ctx, ledger.Filter{Customer: o.Partner.Customer, Action: ledger.ActionProvisionCustomer})
+func (s *reselling) standing(ctx context.Context) (*partner.Provisioning, error) {
+	page, err := s.led.List(ctx, ledger.Filter{Customer: s.Partner.Customer, Action: ledger.ActionProvisionCustomer})
 	if err != nil || len(page.Operations) != 1 {
-		return nil, errors.Join(err, fmt.Errorf("%d workflows of %s", len(page.Operations), o.Partner.Customer))
+		return nil, errors.Join(err, fmt.Errorf("%d workflows of %s", len(page.Operations), s.Partner.Customer))
 	}
-	p, err := led.Progress(ctx, page.Operations[0].ID)
+	p, err := s.led.Progress(ctx, page.Operations[0].ID)
 	if err != nil {
 		return nil, err
 	}
@@ -225,8 +226,8 @@ func (h *helping) standing(ctx context.Context, c *partner.Client, led *ledger.L
 }
 
 // workUntil runs a worker until done says so, or ctx ends.
-func (o order) workUntil(ctx context.Context, led *ledger.Ledger, concurrency int, done func() bool) error {
-	w, err := ledger.NewWorker(led, ledger.WorkerConfig{Poll: 20 * time.Millisecond, Concurrency: concurrency})
+func (s *reselling) workUntil(ctx context.Context, concurrency int, done func() bool) error {
+	w, err := ledger.NewWorker(s.led, ledger.WorkerConfig{Poll: 20 * time.Millisecond, Concurrency: concurrency})
 	if err != nil {
 		return err
 	}
@@ -243,38 +244,29 @@ func (o order) workUntil(ctx context.Context, led *ledger.Ledger, concurrency in
 
 // decide is a person's work on what waits: a lost key is replaced, what is not known
 // is asked about, and what is not there is issued again.
-func (h *helping) decide(o order) (r report) {
-	ctx := context.Background()
-	c, led, err := o.reseller(ctx, &probe{})
-	if err != nil {
-		return report{Err: err.Error()}
-	}
-	defer func() {
-		c.Close()
-		r.Err = text(errors.Join(errorOf(r.Err), led.Close()))
-	}()
+func decide(ctx context.Context, s *reselling) (r report, err error) {
 	by := ledger.Decision{Who: "anna", Why: "the test"}
-	for op, err := range led.All(ctx, ledger.Filter{Customer: o.Partner.Customer}) {
+	for op, err := range s.led.All(ctx, ledger.Filter{Customer: s.Partner.Customer}) {
 		if err != nil {
-			return report{Err: err.Error()}
+			return r, err
 		}
 		if op.Kind == ledger.KindWorkflow || op.Status.Final() || op.Next == ledger.NextNone {
 			continue
 		}
 		r.Done++
 		if op.ErrorCode == ledger.CodeSecretLost {
-			_, err = c.ReplaceLostKey(ctx, op.ID, by)
+			_, err = s.client.ReplaceLostKey(ctx, op.ID, by)
 		} else {
-			_, err = c.Reconcile(ctx, op.ID)
-			if now, e := led.Operation(ctx, op.ID); err == nil && e == nil && now.Next == ledger.NextPerson {
-				_, err = led.Decide(ctx, op.ID, ledger.Verdict{Kind: ledger.VerdictReissue, ApprovedBy: "anna"}, by)
+			_, err = s.client.Reconcile(ctx, op.ID)
+			if now, e := s.led.Operation(ctx, op.ID); err == nil && e == nil && now.Next == ledger.NextPerson {
+				_, err = s.led.Decide(ctx, op.ID, ledger.Verdict{Kind: ledger.VerdictReissue, ApprovedBy: "anna"}, by)
 			}
 		}
 		if err != nil {
-			return report{Err: fmt.Sprintf("%s of %s: %v", op.Intent.Action, op.ID, err)}
+			return r, fmt.Errorf("%s of %s: %w", op.Intent.Action, op.ID, err)
 		}
 	}
-	return r
+	return r, nil
 }
 
 func (o order) payment() partner.Payment {
@@ -285,83 +277,58 @@ func (o order) payment() partner.Payment {
 }
 
 // topUp credits a customer, and tells how the operation stands.
-func (h *helping) topUp(o order) (r report) {
-	ctx := context.Background()
-	p := h.probe(o)
-	c, led, err := o.reseller(ctx, p)
-	if err != nil {
-		return report{Err: err.Error()}
-	}
-	defer func() {
-		c.Close()
-		r.Err = text(errors.Join(errorOf(r.Err), led.Close()))
-	}()
-	p.at("opened")
-	credit, err := c.TopUp(ctx, o.payment())
+func topUp(ctx context.Context, s *reselling) (r report, err error) {
+	credit, err := s.client.TopUp(ctx, s.payment())
 	r.Called = []outcome{{Err: text(err), Outcome: retry.OutcomeOf(err).String()}}
 	if credit != nil {
 		r.Called[0].Secret = string(credit.ID)
 	}
-	p.at("returned")
-	r.Trace = p.trace()
-	return o.credited(ctx, led, r)
+	s.at("returned")
+	r.After, err = s.credited(ctx)
+	return r, err
 }
 
-// credited adds how the customer's only credit stands, the newest version of it.
-func (o order) credited(ctx context.Context, led *ledger.Ledger, r report) report {
-	page, err := led.List(ctx, ledger.Filter{Customer: o.Partner.Customer, Action: ledger.ActionTopUpCredit})
-	if err == nil && len(page.Operations) > 0 {
-		op := page.Operations[0]
-		r.After = &row{Operation: store.Operation{ID: op.ID, Status: string(op.Status), NextStep: string(op.Next), TargetID: op.TargetID}}
+// credited is how the customer's only credit stands, the newest version of it.
+func (s *reselling) credited(ctx context.Context) (*row, error) {
+	page, err := s.led.List(ctx, ledger.Filter{Customer: s.Partner.Customer, Action: ledger.ActionTopUpCredit})
+	if err != nil || len(page.Operations) == 0 {
+		return nil, err
 	}
-	r.Err = text(err)
-	return r
+	op := page.Operations[0]
+	return &row{Operation: store.Operation{ID: op.ID, Status: string(op.Status), NextStep: string(op.Next), TargetID: op.TargetID}}, nil
 }
 
 // pay books a payment in the program's own table and records its credit, in one
 // transaction; then a worker sends it. It tells how many entries the books have.
-func (h *helping) pay(o order) (r report) {
-	ctx := context.Background()
-	p := h.probe(o)
-	c, led, err := o.reseller(ctx, p)
+func pay(ctx context.Context, s *reselling) (r report, err error) {
+	draft, err := s.client.TopUpDraft(ctx, s.payment())
 	if err != nil {
-		return report{Err: err.Error()}
+		return r, err
 	}
-	defer func() {
-		c.Close()
-		r.Err = text(errors.Join(errorOf(r.Err), led.Close()))
-	}()
-	draft, err := c.TopUpDraft(ctx, o.payment())
-	if err != nil {
-		return report{Err: err.Error()}
-	}
-	booked := 0
-	err = led.InTx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err = s.led.InTx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS books (event TEXT PRIMARY KEY, amount TEXT NOT NULL)")
 		if err == nil {
-			_, err = tx.ExecContext(ctx, "INSERT INTO books VALUES (?, ?) ON CONFLICT DO NOTHING", o.Partner.Event, o.payment().Amount)
+			_, err = tx.ExecContext(ctx, "INSERT INTO books VALUES (?, ?) ON CONFLICT DO NOTHING", s.Partner.Event, s.payment().Amount)
 		}
-		p.at("books: written")
+		s.at("books: written")
 		if err == nil {
-			_, err = led.RecordTx(ctx, tx, draft)
+			_, err = s.led.RecordTx(ctx, tx, draft)
 		}
-		p.at("books: recorded")
+		s.at("books: recorded")
 		if err == nil {
-			err = tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM books").Scan(&booked)
+			err = tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM books").Scan(&r.Done)
 		}
 		return err
 	})
-	p.at("books: committed")
+	s.at("books: committed")
 	if err != nil {
-		return report{Err: err.Error()}
+		return report{}, err
 	}
 	working, stop := context.WithTimeout(ctx, patience)
 	defer stop()
-	err = o.workUntil(working, led, 1, func() bool {
-		r = o.credited(ctx, led, r)
-		return r.Err != "" || r.After != nil && ledger.Status(r.After.Operation.Status).Final()
+	worked := s.workUntil(working, 1, func() bool {
+		r.After, err = s.credited(ctx)
+		return err != nil || r.After != nil && ledger.Status(r.After.Operation.Status).Final()
 	})
-	r.Done, r.Trace = booked, p.trace()
-	r.Err = text(errors.Join(errorOf(r.Err), err))
-	return r
+	return r, errors.Join(err, worked)
 }

@@ -28,42 +28,35 @@ type bought struct {
 }
 
 // shop works events and what they lead to, until it is told to stop.
-func (h *helping) shop(o order) (r report) {
-	ctx := context.Background()
-	c, led, err := o.reseller(ctx, &probe{})
-	if err != nil {
-		return report{Err: err.Error()}
-	}
-	defer func() {
-		c.Close()
-		r.Err = text(errors.Join(errorOf(r.Err), led.Close()))
-	}()
-	inbox, err := led.Inbox()
-	if err != nil {
-		return report{Err: err.Error()}
-	}
-	w, err := ledger.NewWorker(led, ledger.WorkerConfig{Poll: 20 * time.Millisecond, Concurrency: o.Partner.Workers})
-	if err != nil {
-		return report{Err: err.Error()}
-	}
-	stop := make(chan struct{})
-	h.mu.Lock()
-	h.paused[o.ID] = stop
-	h.mu.Unlock()
-	working, cancel := context.WithCancel(ctx)
-	defer cancel()
-	ended := make(chan error, 2)
-	go func() { ended <- w.Run(working) }()
-	go func() {
-		ended <- inbox.Work(working, ledger.InboxWork{
-			Handle:      func(ctx context.Context, e *ledger.Handling) error { return sell(ctx, c, led, e) },
-			Concurrency: o.Partner.Workers, Poll: 20 * time.Millisecond, Retry: retry.Policy{MaxAttempts: 1000, Base: 20 * time.Millisecond, Cap: time.Second},
-		})
-	}()
-	h.say(report{ID: o.ID, At: "open"})
-	<-stop
-	cancel()
-	return report{Err: text(errors.Join(<-ended, <-ended))}
+func (h *helping) shop(o order) report {
+	return o.resell(&probe{}, func(ctx context.Context, s *reselling) (report, error) {
+		inbox, err := s.led.Inbox()
+		if err != nil {
+			return report{}, err
+		}
+		w, err := ledger.NewWorker(s.led, ledger.WorkerConfig{Poll: 20 * time.Millisecond, Concurrency: s.Partner.Workers})
+		if err != nil {
+			return report{}, err
+		}
+		stop := make(chan struct{})
+		h.mu.Lock()
+		h.paused[o.ID] = stop
+		h.mu.Unlock()
+		working, cancel := context.WithCancel(ctx)
+		defer cancel()
+		ended := make(chan error, 2)
+		go func() { ended <- w.Run(working) }()
+		go func() {
+			ended <- inbox.Work(working, ledger.InboxWork{
+				Handle:      func(ctx context.Context, e *ledger.Handling) error { return sell(ctx, s.client, s.led, e) },
+				Concurrency: s.Partner.Workers, Poll: 20 * time.Millisecond, Retry: retry.Policy{MaxAttempts: 1000, Base: 20 * time.Millisecond, Cap: time.Second},
+			})
+		}()
+		h.say(report{ID: o.ID, At: "open"})
+		<-stop
+		cancel()
+		return report{}, errors.Join(<-ended, <-ended)
+	})
 }
 
 // sell is the handler: a customer is provisioned, or credited once it has a group.
