@@ -12,7 +12,8 @@ import (
 // a *[DoubtError] that nothing is sent from this ledger for now.
 //
 // allowed is asked inside the commit, after every wait: its error is Begin's, and
-// nothing is recorded.
+// nothing is recorded. It holds up whoever else writes, so it must answer at once, and
+// without the ledger; it is asked on another goroutine, and may be asked again.
 func (d *Drive) Begin(ctx context.Context, allowed func() error) error {
 	l := d.ledger
 	if err := l.Doubt(ctx); err != nil {
@@ -84,29 +85,26 @@ func (d *Drive) begin(ctx context.Context, tx store.Tx) (row store.Operation, a 
 		Method: row.Method, Path: row.Path, RequestBytes: len(d.draft.Payload.Body),
 		Unresolved: true, RateLimit: -1, RateRemaining: -1,
 	}
-	event := store.Event{
-		OperationID: row.ID, At: now, From: d.op.Status, To: row.Status, What: string(CauseStarted), Attempt: a.Number,
-	}
 	lease := d.nextLease(now)
 	if d.isNew {
 		row.Lease = lease
-		if err = d.add(ctx, tx, &row); err == nil {
-			err = moveParent(ctx, tx, &row)
-		}
+		err = d.add(ctx, tx, &row)
 	} else {
 		err = tx.Update(ctx, &row, lease)
 		row.Lease = lease
-		if err == nil {
-			err = moveParent(ctx, tx, &row)
-		}
 	}
 	if err == nil {
 		err = tx.InsertAttempt(ctx, &a)
 	}
 	// What a row tells has no event: that it was recorded, and an attempt that
 	// goes on from pending.
-	if err == nil && !d.isNew && event.From != event.To {
-		err = tx.Append(ctx, &event)
+	if err == nil && !d.isNew && d.op.Status != row.Status {
+		err = tx.Append(ctx, &store.Event{
+			OperationID: row.ID, At: now, From: d.op.Status, To: row.Status, What: string(CauseStarted), Attempt: a.Number,
+		})
+	}
+	if err == nil {
+		err = moveParent(ctx, tx, &row)
 	}
 	return row, a, nil, err
 }
