@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -384,21 +383,4 @@ func (f *Flow) standing() error {
 	return &StandingError{
 		OperationID: op.ID, Status: op.Status, Next: op.Next, PossiblySent: op.PossiblySent, NotBefore: op.NotBefore,
 	}
-}
-
-// guarded runs the program's own code. Neither a panic nor runtime.Goexit in it
-// ends a worker.
-func guarded(run func() error) error {
-	ended := make(chan error, 1)
-	go func() {
-		err := errors.New("the program's code ended its goroutine")
-		defer func() {
-			if p := recover(); p != nil {
-				err = &panicError{p, debug.Stack()}
-			}
-			ended <- err
-		}()
-		err = run()
-	}()
-	return <-ended
 }

@@ -5,10 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/botix-pro/sdk-go/ledger/internal/store"
 )
@@ -115,43 +112,4 @@ func (h *Handling) complete(ctx context.Context, tx store.Tx, operations ...stri
 	done := h.row
 	done.Status, done.LastError, done.DoneAt = string(EventHandled), "", h.inbox.ledger.store.Now()
 	return tx.UpdateReceived(ctx, &done, released(done.Lease))
-}
-
-// call runs a handler. Neither a panic nor runtime.Goexit in it ends the worker.
-func (h *Handling) call(ctx context.Context, handle EventHandler) (err error) {
-	ended := make(chan error, 1)
-	go func() {
-		err := errors.New("the handler ended its goroutine")
-		defer func() {
-			if p := recover(); p != nil {
-				err = &panicError{p, debug.Stack()}
-			}
-			ended <- err
-		}()
-		err = handle(ctx, h)
-	}()
-	return <-ended
-}
-
-// panicError is a panic of a handler.
-type panicError struct {
-	value any
-	stack []byte
-}
-
-func (e *panicError) Error() string { return fmt.Sprintf("the handler panicked: %v", e.value) }
-
-const maxLastError = 500 // bytes
-
-// errorText is what is kept of a handler's error.
-func errorText(err error) string {
-	text := strings.ReplaceAll(strings.ToValidUTF8(err.Error(), "\uFFFD"), "\x00", "\uFFFD")
-	if len(text) <= maxLastError {
-		return text
-	}
-	text = text[:maxLastError]
-	for !utf8.ValidString(text) {
-		text = text[:len(text)-1]
-	}
-	return text + "…"
 }

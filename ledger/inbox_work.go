@@ -167,7 +167,7 @@ func (r *inboxRun) try(ctx context.Context, row store.Received) error {
 	stopping := func() bool { return errors.Is(context.Cause(ctx), errStopping) }
 	h, err := r.inbox.handling(ctx, row)
 	if err == nil {
-		err = h.call(ctx, r.work.Handle)
+		err = guarded(func() error { return r.work.Handle(ctx, h) })
 	}
 	if err != nil {
 		return r.failed(always, row, err, stopping())

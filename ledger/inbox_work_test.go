@@ -113,7 +113,7 @@ func TestF078PoisonEventIsParked(t *testing.T) {
 				}
 				continue
 			}
-			if e.Status != ledger.EventFailed || e.Tries != 4 || e.LastError != "the handler panicked: no field of that name" || string(e.Payload) != string(events[2].Payload) {
+			if e.Status != ledger.EventFailed || e.Tries != 4 || e.LastError != "the program's code panicked: no field of that name" || string(e.Payload) != string(events[2].Payload) {
 				t.Errorf("the poison: %+v", e.InboxEvent)
 			}
 			if took := time.Since(began); took < 7*time.Second || took > 11*time.Second {
