@@ -3,6 +3,7 @@ package ledger
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"strings"
 	"unicode/utf8"
@@ -32,6 +33,14 @@ type panicError struct {
 }
 
 func (e *panicError) Error() string { return fmt.Sprintf("the program's code panicked: %v", e.value) }
+
+// withStack adds where a panic came from, if err is one.
+func withStack(log *slog.Logger, err error) *slog.Logger {
+	if p, ok := errors.AsType[*panicError](err); ok {
+		log = log.With("stack", string(p.stack))
+	}
+	return log
+}
 
 const maxLastError = 500 // bytes
 

@@ -212,10 +212,7 @@ func (r *inboxRun) failed(ctx context.Context, row store.Received, failure error
 			return tx.UpdateReceived(ctx, &row, released(row.Lease))
 		})
 	}
-	log := r.work.Logger.With("event", row.Seq, "type", row.Type, "try", row.Tries, "error", why)
-	if p, ok := errors.AsType[*panicError](failure); ok {
-		log = log.With("stack", string(p.stack))
-	}
+	log := withStack(r.work.Logger, failure).With("event", row.Seq, "type", row.Type, "try", row.Tries, "error", why)
 	if row.Tries >= r.work.Retry.MaxAttempts || hopeless(failure) {
 		log.Error("inbox: an event was given up and waits for a person")
 		return r.inbox.ledger.store.Write(ctx, func(tx store.Tx) error { return r.fail(ctx, tx, row, why) })

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -645,6 +646,61 @@ func TestTheProgramHearsOfEachSuccess(t *testing.T) {
 			t.Errorf("heard of %v, want the first and the one that did not fail", heard)
 		}
 	})
+}
+
+// A panic in the program's own code ends no worker, and the worker's log says where
+// it was.
+func TestWhereTheProgramPanicked(t *testing.T) {
+	s := newDepot(t)
+	synctest.Test(t, func(t *testing.T) {
+		s.T = t
+		def, steps, words := delivery(), 0, 0
+		def.Steps[1] = ledger.Step[order]{State: "crm_pending", Do: func(context.Context, *ledger.Flow, order) error {
+			steps++
+			brokenStep(steps)
+			return nil
+		}}
+		def.Tell = func(context.Context, *ledger.Progress) error {
+			words++
+			brokenWord(words)
+			return nil
+		}
+		s.open(func(led *ledger.Ledger) {
+			if err := second(s.machine(led, def).Enqueue(t.Context(), "cust_42", "order-1", parcel)); err != nil {
+				t.Fatal(err)
+			}
+			var logged strings.Builder
+			w, err := ledger.NewWorker(led, ledger.WorkerConfig{Poll: 10 * time.Second, Log: slog.New(slog.NewTextHandler(&logged, nil))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+			defer stop()
+			if err := w.Run(ctx); err != nil {
+				t.Error(err)
+			}
+			for _, place := range []string{"brokenStep", "brokenWord"} {
+				if !strings.Contains(logged.String(), place) {
+					t.Errorf("the log does not tell of %s:\n%s", place, &logged)
+				}
+			}
+		})
+		if steps != 2 || words != 2 {
+			t.Errorf("%d times a step and %d times a word, want each once more after its panic", steps, words)
+		}
+	})
+}
+
+func brokenStep(n int) {
+	if n == 1 {
+		panic("in a step")
+	}
+}
+
+func brokenWord(n int) {
+	if n == 1 {
+		panic("in a word")
+	}
 }
 
 // A machine may decide what otherwise waits for a person: also after a crash

@@ -247,7 +247,7 @@ func (s *shift) finish(j *job) {
 	c.active--
 	if j.drive == nil {
 		if j.err != nil && s.work.Err() == nil {
-			s.config.Log.WarnContext(s.work, "worker: the program did not hear of a workflow", "operation", j.id, "error", j.err)
+			withStack(s.config.Log, j.err).WarnContext(s.work, "worker: the program did not hear of a workflow", "operation", j.id, "error", j.err)
 		}
 		return
 	}
@@ -266,7 +266,7 @@ func (s *shift) finish(j *job) {
 		c.until = until
 	}
 	if j.err != nil && s.work.Err() == nil {
-		s.config.Log.WarnContext(s.work, "worker: an operation did not end", "operation", j.id,
+		withStack(s.config.Log, j.err).WarnContext(s.work, "worker: an operation did not end", "operation", j.id,
 			"status", j.drive.op.Status, "next", j.drive.op.NextStep, "not_before", moment(j.drive.op.NotBefore), "error", j.err)
 	}
 }
