@@ -31,8 +31,7 @@ func (l *Ledger) claim(ctx context.Context, p Place, limit int) ([]*Drive, error
 			d.Close()
 			continue
 		}
-		d.op, d.attempts = locks[i].row, locks[i].attempts
-		l.keeper.hold(d)
+		d.took(locks[i])
 		claimed = append(claimed, d)
 	}
 	return claimed, err
@@ -52,7 +51,7 @@ func (l *Ledger) entered(ctx context.Context, p Place, limit int) (mine []*Drive
 		for i := range due {
 			d := l.stored(&due[i], nil, p)
 			d.worker = true
-			if d.tryEnter() {
+			if d.tryEnter() == nil {
 				mine = append(mine, d)
 			}
 		}
@@ -83,19 +82,6 @@ func (l *Ledger) due(ctx context.Context, p Place, after store.Operation, limit 
 		return err
 	})
 	return due, err
-}
-
-// tryEnter is enter without a wait.
-func (d *Drive) tryEnter() bool {
-	l, intent := d.ledger, flightOf(d.op.Intent)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.flights[intent] != nil {
-		return false
-	}
-	l.flights[intent] = &flight{d.op.ID, d.draft.Payload, d.op.Fingerprint, make(chan struct{})}
-	d.leave = func() { l.land(intent) }
-	return true
 }
 
 // lock takes the lease of the operation if that is as it was found; else nil.

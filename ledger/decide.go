@@ -136,23 +136,16 @@ func (l *Ledger) hold(ctx context.Context, id string) (*Drive, error) {
 	if err := d.enter(ctx); err != nil {
 		return nil, err
 	}
-	for err == nil {
-		if err = d.find(ctx); err != nil {
-			break
-		}
-		var mine *locked
-		err = l.store.Write(ctx, func(tx store.Tx) (err error) {
-			mine, err = d.lock(ctx, tx)
-			return err
-		})
-		if err == nil && mine != nil {
-			d.op, d.attempts = mine.row, mine.attempts
-			l.keeper.hold(d)
-			return d, nil
+	for held := false; !held && err == nil; {
+		if err = d.find(ctx); err == nil {
+			held, err = d.tryHold(ctx)
 		}
 	}
-	d.Close()
-	return nil, err
+	if err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
 }
 
 // noWorkflow refuses a word on a workflow.

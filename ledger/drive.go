@@ -101,12 +101,7 @@ func (l *Ledger) Open(ctx context.Context, draft *Draft) (*Drive, error) {
 		d.isNew = true
 		return d, nil
 	}
-	err := d.find(ctx)
-	if err == nil {
-		err = d.admit()
-	}
-	if err != nil {
-		d.Close()
+	if err := d.meet(ctx); err != nil {
 		return nil, err
 	}
 	return d, nil
@@ -155,54 +150,31 @@ func (d *Drive) prepare() error {
 	return err
 }
 
-// enter makes this the only drive of the intent in the process.
-func (d *Drive) enter(ctx context.Context) error {
-	l, intent := d.ledger, flightOf(d.op.Intent)
-	for {
-		l.mu.Lock()
-		other := l.flights[intent]
-		if other == nil {
-			l.flights[intent] = &flight{d.op.ID, d.draft.Payload, d.op.Fingerprint, make(chan struct{})}
-		}
-		l.mu.Unlock()
-		switch {
-		case other == nil:
-			d.leave = func() { l.land(intent) }
-			return nil
-		case other.fingerprint != d.op.Fingerprint:
-			return Fingerprint(other.fingerprint).Compare(other.id, other.payload, d.draft.Payload, d.draft.Significance)
-		case l.failBusy:
+// open gets a stored operation ready to be carried on by this drive: it waits while
+// another drives it, or fails with [ErrInProgress] where a worker has better things
+// to do.
+func (d *Drive) open(ctx context.Context) error {
+	if d.worker {
+		if d.heldElsewhere() || d.tryEnter() != nil {
 			return ErrInProgress
 		}
-		select {
-		case <-other.landed:
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", ErrInProgress, context.Cause(ctx))
-		}
+	} else if err := d.enter(ctx); err != nil {
+		return err
 	}
+	return d.meet(ctx)
 }
 
-// flight is an intent that this process drives.
-type flight struct {
-	id          string // of the operation, if it is new
-	payload     Payload
-	fingerprint string
-	landed      chan struct{}
-}
-
-// flightOf is one for an intent and for all that was issued again in its place: a
-// repeat of the intent drives the newest of them.
-func flightOf(i store.Intent) store.Intent {
-	original, _ := Intent{Version: i.Version}.original()
-	i.Version = original.Version
-	return i
-}
-
-func (l *Ledger) land(i store.Intent) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	close(l.flights[i].landed)
-	delete(l.flights, i)
+// meet finds out how things stand, and refuses what this drive must not go on with;
+// then it is closed.
+func (d *Drive) meet(ctx context.Context) error {
+	err := d.find(ctx)
+	if err == nil {
+		err = d.admit()
+	}
+	if err != nil {
+		d.Close()
+	}
+	return err
 }
 
 // find reads the operation, if there is one, and waits while another process

@@ -11,25 +11,36 @@ import (
 // hold takes the lease of a workflow, once nobody else has it. A worker has it
 // already.
 func (d *Drive) hold(ctx context.Context) error {
-	l := d.ledger
 	for d.Held() != nil {
-		var mine *locked
-		err := l.store.Write(ctx, func(tx store.Tx) (err error) {
-			mine, err = d.lock(ctx, tx)
-			return err
-		})
-		if err == nil && mine == nil { // somebody was faster
+		held, err := d.tryHold(ctx)
+		if err == nil && !held { // somebody was faster
 			err = d.find(ctx)
 		}
 		if err != nil || Status(d.op.Status).Final() {
 			return err
 		}
-		if mine != nil {
-			d.op, d.attempts = mine.row, mine.attempts
-			l.keeper.hold(d)
-		}
 	}
 	return nil
+}
+
+// tryHold takes the lease of the operation if that is as it was found.
+func (d *Drive) tryHold(ctx context.Context) (held bool, err error) {
+	var mine *locked
+	err = d.ledger.store.Write(ctx, func(tx store.Tx) (err error) {
+		mine, err = d.lock(ctx, tx)
+		return err
+	})
+	if err != nil || mine == nil {
+		return false, err
+	}
+	d.took(mine)
+	return true, nil
+}
+
+// took notes a lease that was committed, and keeps it alive.
+func (d *Drive) took(mine *locked) {
+	d.op, d.attempts = mine.row, mine.attempts
+	d.ledger.keeper.hold(d)
 }
 
 // letGo gives the lease of a workflow back, and says when a worker is to take it
@@ -74,25 +85,4 @@ func (d *Drive) nextTime(ctx context.Context, tx store.Tx, row *store.Operation,
 		}
 	}
 	return at, nil
-}
-
-// open gets a stored operation ready to be carried on by this drive: it waits while
-// another drives it, or fails with [ErrInProgress] where a worker has better things
-// to do.
-func (d *Drive) open(ctx context.Context) error {
-	if d.worker {
-		if d.heldElsewhere() || !d.tryEnter() {
-			return ErrInProgress
-		}
-	} else if err := d.enter(ctx); err != nil {
-		return err
-	}
-	err := d.find(ctx)
-	if err == nil {
-		err = d.admit()
-	}
-	if err != nil {
-		d.Close()
-	}
-	return err
 }

@@ -101,15 +101,7 @@ func (l *Ledger) take(ctx context.Context, id string, p Place) (*Drive, error) {
 	case row.Status == string(StatusFailedFinal):
 		return nil, d.Standing()
 	}
-	if err := d.enter(ctx); err != nil {
-		return nil, err
-	}
-	err = d.find(ctx)
-	if err == nil {
-		err = d.admit()
-	}
-	if err != nil {
-		d.Close()
+	if err := d.open(ctx); err != nil {
 		return nil, err
 	}
 	return d, nil
