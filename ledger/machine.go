@@ -51,6 +51,9 @@ type Definition[In any] struct {
 	// it returns nil. It has a minute. What it is told is in the same commit as the
 	// success, so that none is missed.
 	Tell func(ctx context.Context, p *Progress) error
+	// ToldElsewhere is for a process without a Tell, where others have one, as a web
+	// server beside workers. Of a workflow that is begun with neither nobody is told.
+	ToldElsewhere bool
 }
 
 // Step is one step of a machine: it has either Calls or Do. The next step begins
@@ -92,7 +95,7 @@ func NewMachine[In any](l *Ledger, d Definition[In]) (*Machine[In], error) {
 	if l == nil {
 		return nil, errors.New("ledger: NewMachine: the ledger is nil")
 	}
-	m := &machine{ledger: l, name: d.Name, tell: d.Tell, place: d.Place, significance: d.Significance}
+	m := &machine{ledger: l, name: d.Name, tell: d.Tell, told: d.Tell != nil || d.ToldElsewhere, place: d.Place, significance: d.Significance}
 	m.place.API = d.Name
 	if m.place.Origin == "" {
 		m.place.Origin = noOrigin
@@ -220,7 +223,7 @@ func (m *Machine[In]) Draft(customer, version string, in In) (Draft, error) {
 		API: c.place.API, Origin: c.place.Origin, Credential: c.place.Credential,
 		Payload: Payload{Method: string(KindWorkflow), Path: c.name, Body: input}, Driver: DriverWorker,
 		Significance: c.significance,
-		workflow:     &store.Workflow{States: c.states, State: c.states[0], Recovers: c.recovers},
+		workflow:     &store.Workflow{States: c.states, State: c.states[0], Recovers: c.recovers, Tells: c.told},
 	}, nil
 }
 
@@ -283,6 +286,7 @@ type machine struct {
 
 	significance Significance
 	tell         func(context.Context, *Progress) error
+	told         bool // somebody is, here or elsewhere
 	leave        func()
 }
 

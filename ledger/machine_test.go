@@ -590,20 +590,11 @@ func TestManyRunOneWorkflow(t *testing.T) {
 }
 
 // Every workflow that succeeds is told of, until somebody has heard: also when the
-// one who ran it has nobody to tell.
+// one who ran it has nobody to tell. What was heard leaves no notice.
 func TestTheProgramHearsOfEachSuccess(t *testing.T) {
 	s := newDepot(t)
 	synctest.Test(t, func(t *testing.T) {
 		s.T = t
-		var id string
-		s.open(func(led *ledger.Ledger) {
-			p, err := s.machine(led, delivery()).Run(t.Context(), "cust_42", "order-1", parcel)
-			if err != nil {
-				t.Fatal(err)
-			}
-			id = p.ID
-			s.works(led, time.Minute)
-		})
 		heard := map[string]int{}
 		var deaf atomic.Int32
 		deaf.Store(3)
@@ -627,6 +618,18 @@ func TestTheProgramHearsOfEachSuccess(t *testing.T) {
 			heard[p.ID]++
 			return nil
 		}
+		var id string
+		s.open(func(led *ledger.Ledger) {
+			def := delivery()
+			def.ToldElsewhere = true
+			p, err := s.machine(led, def).Run(t.Context(), "cust_42", "order-1", parcel)
+			if err != nil {
+				t.Fatal(err)
+			}
+			id = p.ID
+			s.works(led, time.Minute)
+			s.notices(led, 1)
+		})
 		s.open(func(led *ledger.Ledger) {
 			m := s.machine(led, def)
 			s.works(led, time.Hour)
@@ -641,9 +644,80 @@ func TestTheProgramHearsOfEachSuccess(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.works(led, time.Hour)
+			s.notices(led, 0)
 		})
 		if len(heard) != 2 {
 			t.Errorf("heard of %v, want the first and the one that did not fail", heard)
+		}
+	})
+}
+
+// notices fails unless so many are left.
+func (s *depot) notices(led *ledger.Ledger, want int) {
+	s.Helper()
+	var n int
+	err := led.InTx(s.Context(), func(ctx context.Context, tx *sql.Tx) error {
+		return tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM ledger_outbox").Scan(&n)
+	})
+	if err != nil || n != want {
+		s.Errorf("%d notices are left, %v; want %d", n, err, want)
+	}
+}
+
+// A workflow whose machine tells nobody leaves no notice, which would stay for ever.
+func TestAMachineThatTellsNobody(t *testing.T) {
+	s := newDepot(t)
+	synctest.Test(t, func(t *testing.T) {
+		s.T = t
+		s.open(func(led *ledger.Ledger) {
+			m := s.machine(led, delivery())
+			p, err := m.Run(t.Context(), "cust_42", "order-1", parcel)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.stands(led, p.ID, ledger.StatusSucceeded, ledger.NextNone, "delivered")
+			s.notices(led, 0)
+		})
+	})
+}
+
+// What had succeeded, and is told of, may turn out to stand otherwise, and be settled
+// once more: that is not told again.
+func TestASuccessIsToldOfOnce(t *testing.T) {
+	s := newDepot(t)
+	synctest.Test(t, func(t *testing.T) {
+		s.T = t
+		def, heard := delivery(), 0
+		def.Tell = func(context.Context, *ledger.Progress) error { heard++; return nil }
+		s.answers["ship"] = []retry.Outcome{retry.Refused}
+		s.open(func(led *ledger.Ledger) {
+			m := s.machine(led, def)
+			p, err := m.Run(t.Context(), "cust_42", "order-1", parcel)
+			if retry.OutcomeOf(err) != retry.Refused {
+				t.Fatalf("Run = %v", err)
+			}
+			first := p.Step("ship").ID
+			if err := second(led.Decide(t.Context(), first, reissue, ann)); err != nil {
+				t.Fatal(err)
+			}
+			s.works(led, time.Hour)
+			s.stands(led, p.ID, ledger.StatusSucceeded, ledger.NextNone, "delivered")
+			found := ledger.Verdict{Kind: ledger.VerdictHappened, Target: ledger.Target{Kind: "thing", ID: "another"}}
+			if err := second(led.Decide(t.Context(), first, found, ann)); err != nil {
+				t.Fatal(err)
+			}
+			if op, err := led.Operation(t.Context(), p.ID); err != nil || op.Status != ledger.StatusReconciling {
+				t.Fatalf("it stands at %v, %v: nothing would be tested", op, err)
+			}
+			if err := second(led.Decide(t.Context(), first, giveUp, ann)); err != nil {
+				t.Fatal(err)
+			}
+			s.works(led, time.Hour)
+			s.stands(led, p.ID, ledger.StatusSucceeded, ledger.NextNone, "delivered")
+			s.notices(led, 0)
+		})
+		if heard != 1 {
+			t.Errorf("heard of it %d times", heard)
 		}
 	})
 }

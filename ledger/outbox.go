@@ -8,9 +8,9 @@ import (
 	"github.com/botix-pro/sdk-go/ledger/internal/store"
 )
 
-// A workflow that succeeds leaves a notice in the same commit. Workers of the
-// processes that declare its machine tell the program, until it says that it has
-// heard.
+// A workflow that succeeds leaves a notice in the same commit, unless it was begun by
+// a machine that tells nobody. Workers of the processes that declare the machine tell the
+// program; when it says that it has heard, the notice goes.
 
 // teller is an executor that wants to hear of workflows that have succeeded.
 type teller interface {
@@ -65,15 +65,15 @@ func (l *Ledger) announce(ctx context.Context, n store.Notice, to teller) error 
 	if err == nil {
 		err = to.notify(limited, p)
 	}
-	now := l.store.Now()
-	if err == nil {
-		n.ToldAt = now
-	} else {
-		n.NotBefore = now + min(shortestRest<<min(n.Tries-1, 10), longestRest).Milliseconds()
-	}
+	n.NotBefore = l.store.Now() + min(shortestRest<<min(n.Tries-1, 10), longestRest).Milliseconds()
 	after, stop := context.WithTimeout(context.WithoutCancel(ctx), aftermath)
 	defer stop()
-	recorded := l.store.Write(after, func(tx store.Tx) error { return tx.UpdateNotice(after, &n, n.Tries) })
+	recorded := l.store.Write(after, func(tx store.Tx) error {
+		if err == nil {
+			return tx.DropNotice(after, n.OperationID, n.Tries)
+		}
+		return tx.UpdateNotice(after, &n, n.Tries)
+	})
 	if errors.Is(recorded, store.ErrLeaseLost) {
 		recorded = nil // it took so long that another told it, too
 	}

@@ -147,7 +147,7 @@ func (o *bygone) restore(ctx context.Context, tx store.Tx, row *store.Operation,
 	if o.draft.workflow != nil {
 		w := *o.draft.workflow
 		w.OperationID, w.Begun = row.ID, len(w.States)-1
-		w.State = w.States[w.Begun]
+		w.State, w.Tells = w.States[w.Begun], false // whoever is to hear of it heard it then
 		if err := tx.InsertWorkflow(ctx, &w); err != nil {
 			return err
 		}

@@ -31,7 +31,10 @@ func refresh(ctx context.Context, tx store.Tx, parent *store.Operation, at int64
 	cause := CauseStep
 	if state != w.State {
 		cause = Cause(state)
-		w.State = state
+	}
+	tell := w.Tells && stands.Status == StatusSucceeded
+	if state != w.State || tell {
+		w.State, w.Tells = state, w.Tells && !tell
 		if err := tx.UpdateWorkflow(ctx, w); err != nil {
 			return nil, err
 		}
@@ -46,7 +49,7 @@ func refresh(ctx context.Context, tx store.Tx, parent *store.Operation, at int64
 	if lease.Owner == "" {
 		lease = released(lease)
 	}
-	if stands.Status == StatusSucceeded && parent.Status != string(StatusSucceeded) {
+	if tell {
 		p := store.Place{Namespace: row.Intent.Namespace, API: row.API, Origin: row.Origin, Credential: row.Credential}
 		if err := tx.InsertNotice(ctx, &store.Notice{OperationID: row.ID, Place: p, NotBefore: at}); err != nil {
 			return nil, err

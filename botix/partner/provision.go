@@ -149,7 +149,8 @@ func (c *Client) provisioner() ledger.Definition[Customer] {
 				Recover: recovers(c, func(f *ledger.Flow, _ Customer) GroupID { return groupOf(f) })},
 			{State: ledger.StateKeyCreatedLimitPending, Calls: c.planLimit},
 		},
-		Done: ledger.StateProvisioned,
+		Done:          ledger.StateProvisioned,
+		ToldElsewhere: true, // by a process that has OnProvisioned
 	}
 	if c.onProvisioned != nil {
 		d.Tell = func(ctx context.Context, p *ledger.Progress) error { return c.onProvisioned(ctx, provisioning(p)) }

@@ -323,7 +323,7 @@ func TestQueryPlans(t *testing.T) {
 		"setExpiry": setExpiry, "expiryOf": expiryOf, "park": park, "parkedUntil": parkedUntil,
 		"readMark": readMark, "setMark": setMark, "instances": instances, "noteInstance": noteInstance, "dropInstance": dropInstance, "decide": decide,
 		"workflowOf": workflowOf, "insertWorkflow": insertWorkflow, "updateWorkflow": updateWorkflow,
-		"insertNotice": insertNotice, "dueNotices": dueNotices, "updateNotice": updateNotice,
+		"insertNotice": insertNotice, "dueNotices": dueNotices, "updateNotice": updateNotice, "dropNotice": dropNotice,
 		"insertArchive": insertArchive, "updateArchive": updateArchive, "openArchive": openArchive, "archives": archives, "archivesOf": archivesOf,
 		"movable": movable, "noteArchived": noteArchived, "dropAttempts": dropAttempts, "dropHistory": dropHistory,
 	} {

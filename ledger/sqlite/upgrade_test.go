@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -262,6 +263,25 @@ func TestF063ManyStartOnAnEarlierSchema(t *testing.T) {
 				}
 			}
 			checkIntegrity(t, openAt(t, path))
+		}
+	}
+}
+
+// Of what an earlier schema has in the outbox, what was told goes, and what was not
+// stays to be told. Neither leaves another notice.
+func TestUpgradeOfTheOutbox(t *testing.T) {
+	t.Parallel()
+	version := slices.IndexFunc(migrations(), func(m migration) bool { return strings.HasSuffix(m.name, "_outbox.sql") })
+	for told, want := range []int{1, 0} {
+		path := filepath.Join(t.TempDir(), "ops.db")
+		writeVersion(t, path, version)
+		runSQL(t, path, fmt.Sprint("UPDATE ledger_outbox SET told_at_ms = ", told))
+		d := openAt(t, path)
+		var left, tells int
+		err := d.Handle().QueryRowContext(t.Context(), `
+			SELECT (SELECT COUNT(*) FROM ledger_outbox), (SELECT MAX(tells) FROM ledger_workflows)`).Scan(&left, &tells)
+		if err != nil || left != want || tells != 0 {
+			t.Errorf("told %d: %d notices are left, and %d are to come, %v; want %d and none", told, left, tells, err, want)
 		}
 	}
 }

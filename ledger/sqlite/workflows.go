@@ -9,27 +9,30 @@ import (
 
 const (
 	workflowOf = `
-SELECT states, begun, state, recovers FROM ledger_workflows WHERE operation_id = ?1`
+SELECT states, begun, state, recovers, tells FROM ledger_workflows WHERE operation_id = ?1`
 
 	insertWorkflow = `
-INSERT INTO ledger_workflows (operation_id, states, begun, state, recovers) VALUES (?1, ?2, ?3, ?4, ?5)`
+INSERT INTO ledger_workflows (operation_id, states, begun, state, recovers, tells) VALUES (?1, ?2, ?3, ?4, ?5, ?6)`
 
 	updateWorkflow = `
-UPDATE ledger_workflows SET begun = ?2, state = ?3 WHERE operation_id = ?1`
+UPDATE ledger_workflows SET begun = ?2, state = ?3, tells = ?4 WHERE operation_id = ?1`
 
 	insertNotice = `
-INSERT INTO ledger_outbox (operation_id, namespace, api, origin, credential, tries, not_before_ms, told_at_ms)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+INSERT INTO ledger_outbox (operation_id, namespace, api, origin, credential, tries, not_before_ms)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
     ON CONFLICT DO NOTHING`
 
 	dueNotices = `
 SELECT operation_id, tries, not_before_ms
   FROM ledger_outbox INDEXED BY ledger_outbox_due
- WHERE told_at_ms = 0 AND namespace = ?1 AND api = ?2 AND origin = ?3 AND credential = ?4 AND not_before_ms <= ?5
+ WHERE namespace = ?1 AND api = ?2 AND origin = ?3 AND credential = ?4 AND not_before_ms <= ?5
  ORDER BY not_before_ms, operation_id LIMIT ?6`
 
 	updateNotice = `
-UPDATE ledger_outbox SET tries = ?2, not_before_ms = ?3, told_at_ms = ?4 WHERE operation_id = ?1 AND tries = ?5`
+UPDATE ledger_outbox SET tries = ?2, not_before_ms = ?3 WHERE operation_id = ?1 AND tries = ?4`
+
+	dropNotice = `
+DELETE FROM ledger_outbox WHERE operation_id = ?1 AND tries = ?2`
 )
 
 func (t *tx) Workflow(ctx context.Context, operationID string) (*store.Workflow, error) {
@@ -41,6 +44,7 @@ func (t *tx) Workflow(ctx context.Context, operationID string) (*store.Workflow,
 		r.int(&w.Begun)
 		r.text(&w.State)
 		r.bool(&w.Recovers)
+		r.bool(&w.Tells)
 		if r.err != nil {
 			return r.err
 		}
@@ -57,12 +61,12 @@ func (t *tx) InsertWorkflow(ctx context.Context, w *store.Workflow) error {
 	if err != nil {
 		return err
 	}
-	_, err = t.exec(ctx, insertWorkflow, w.OperationID, string(states), int64(w.Begun), w.State, bit(w.Recovers))
+	_, err = t.exec(ctx, insertWorkflow, w.OperationID, string(states), int64(w.Begun), w.State, bit(w.Recovers), bit(w.Tells))
 	return err
 }
 
 func (t *tx) UpdateWorkflow(ctx context.Context, w *store.Workflow) error {
-	n, err := t.exec(ctx, updateWorkflow, w.OperationID, int64(w.Begun), w.State)
+	n, err := t.exec(ctx, updateWorkflow, w.OperationID, int64(w.Begun), w.State, bit(w.Tells))
 	if err == nil && n == 0 {
 		return store.ErrNotFound
 	}
@@ -72,7 +76,7 @@ func (t *tx) UpdateWorkflow(ctx context.Context, w *store.Workflow) error {
 func (t *tx) InsertNotice(ctx context.Context, n *store.Notice) error {
 	p := n.Place
 	_, err := t.exec(ctx, insertNotice,
-		n.OperationID, p.Namespace, p.API, p.Origin, p.Credential, int64(n.Tries), n.NotBefore, n.ToldAt)
+		n.OperationID, p.Namespace, p.API, p.Origin, p.Credential, int64(n.Tries), n.NotBefore)
 	return err
 }
 
@@ -94,8 +98,17 @@ func (t *tx) DueNotices(ctx context.Context, p store.Place, now int64, limit int
 }
 
 func (t *tx) UpdateNotice(ctx context.Context, n *store.Notice, tries int) error {
-	changed, err := t.exec(ctx, updateNotice, n.OperationID, int64(n.Tries), n.NotBefore, n.ToldAt, int64(tries))
-	if err == nil && changed == 0 {
+	return t.notice(ctx, updateNotice, n.OperationID, int64(n.Tries), n.NotBefore, int64(tries))
+}
+
+func (t *tx) DropNotice(ctx context.Context, operationID string, tries int) error {
+	return t.notice(ctx, dropNotice, operationID, int64(tries))
+}
+
+// notice changes one, if it is as it was found.
+func (t *tx) notice(ctx context.Context, query string, args ...any) error {
+	n, err := t.exec(ctx, query, args...)
+	if err == nil && n == 0 {
 		return store.ErrLeaseLost
 	}
 	return err

@@ -209,7 +209,7 @@ func age(file string, by time.Duration) (err error) {
 	for table, columns := range map[string][]string{
 		"ledger_operations": {"first_sent_at_ms", "not_before_ms", "resend_until_ms", "created_at_ms", "updated_at_ms", "locked_until_ms"},
 		"ledger_attempts":   {"started_at_ms", "ended_at_ms"},
-		"ledger_outbox":     {"not_before_ms", "told_at_ms"},
+		"ledger_outbox":     {"not_before_ms"},
 	} {
 		for _, c := range columns {
 			if _, err := db.Exec("UPDATE "+table+" SET "+c+" = "+c+" - ?1 WHERE "+c+" > 0", by.Milliseconds()); err != nil {

@@ -8,17 +8,19 @@ type WorkflowTx interface {
 	Workflow(ctx context.Context, operationID string) (*Workflow, error)
 	// InsertWorkflow adds it, beside its operation.
 	InsertWorkflow(ctx context.Context, w *Workflow) error
-	// UpdateWorkflow writes Begun and State.
+	// UpdateWorkflow writes Begun, State and Tells.
 	UpdateWorkflow(ctx context.Context, w *Workflow) error
 
 	// InsertNotice adds one, or does nothing when the workflow has one already.
 	InsertNotice(ctx context.Context, n *Notice) error
-	// DueNotices returns those of a place that somebody is to be told of and that are not held back
-	// beyond now, longest due first; limit at most.
+	// DueNotices returns those of a place that are not held back beyond now, longest
+	// due first; limit at most.
 	DueNotices(ctx context.Context, p Place, now int64, limit int) ([]Notice, error)
-	// UpdateNotice writes Tries, NotBefore and ToldAt, if it was tried so often
-	// before; otherwise it returns ErrLeaseLost and changes nothing.
+	// UpdateNotice writes Tries and NotBefore, and DropNotice removes a notice, if it
+	// was tried so often before; otherwise they return ErrLeaseLost and change
+	// nothing.
 	UpdateNotice(ctx context.Context, n *Notice, tries int) error
+	DropNotice(ctx context.Context, operationID string, tries int) error
 }
 
 // Workflow is a row of the workflows table.
@@ -28,13 +30,14 @@ type Workflow struct {
 	Begun       int      // steps whose operations are recorded
 	State       string
 	Recovers    bool // what waits for a person is its machine's to decide
+	Tells       bool // a notice is left when it succeeds, which it has not yet
 }
 
-// Notice is a row of the outbox: a workflow that has succeeded.
+// Notice is a row of the outbox: a workflow that has succeeded, of which somebody is
+// to be told.
 type Notice struct {
 	OperationID string
 	Place       Place
 	Tries       int
 	NotBefore   int64
-	ToldAt      int64 // 0 while it waits
 }

@@ -11,13 +11,13 @@ import (
 var workflowCases = []testCase{
 	{"a workflow is read as it was written", workflowRows},
 	{"what is part of a workflow is not due by itself", partsAreNotDue},
-	{"notices are due by place and time, until they are told", notices},
+	{"notices are due by place and time, until they are dropped", notices},
 	{"a notice is one's who tried it last", noticesAreClaimed},
 }
 
 func workflowRows(t *testing.T, s store.Store) {
 	op := newWorkflow()
-	w := &store.Workflow{OperationID: op.ID, States: []string{"group_pending", "ключ", "done"}, State: "group_pending", Recovers: true}
+	w := &store.Workflow{OperationID: op.ID, States: []string{"group_pending", "ключ", "done"}, State: "group_pending", Recovers: true, Tells: true}
 	write(t, s, func(tx store.Tx) error {
 		if err := tx.Insert(t.Context(), op); err != nil {
 			return err
@@ -35,7 +35,7 @@ func workflowRows(t *testing.T, s store.Store) {
 		})
 	}
 	reads()
-	w.Begun, w.State = 2, "done"
+	w.Begun, w.State, w.Tells = 2, "done", false
 	write(t, s, func(tx store.Tx) error { return tx.UpdateWorkflow(t.Context(), w) })
 	reads()
 	read(t, s, func(tx store.Tx) error {
@@ -114,12 +114,10 @@ func notices(t *testing.T, s store.Store) {
 			t.Errorf("due at %d: %+v, want %+v", tt.now, got, tt.want)
 		}
 	}
-	told := first
-	told.ToldAt = start + 60
-	write(t, s, func(tx store.Tx) error { return tx.UpdateNotice(t.Context(), &told, 0) })
-	write(t, s, func(tx store.Tx) error { return tx.InsertNotice(t.Context(), &first) }) // again: it is told already
+	write(t, s, func(tx store.Tx) error { return tx.InsertNotice(t.Context(), &first) }) // again
+	write(t, s, func(tx store.Tx) error { return tx.DropNotice(t.Context(), first.OperationID, 0) })
 	if got := dueNotices(t, s, first.Place, start+50, 10); !reflect.DeepEqual(got, []store.Notice{second}) {
-		t.Errorf("after the first was told: %+v", got)
+		t.Errorf("after the first was dropped: %+v", got)
 	}
 }
 
@@ -132,6 +130,10 @@ func noticesAreClaimed(t *testing.T, s store.Store) {
 	err := s.Write(t.Context(), func(tx store.Tx) error { return tx.UpdateNotice(t.Context(), &theirs, 0) })
 	if !errors.Is(err, store.ErrLeaseLost) {
 		t.Errorf("claimed twice: %v", err)
+	}
+	err = s.Write(t.Context(), func(tx store.Tx) error { return tx.DropNotice(t.Context(), n.OperationID, 0) })
+	if !errors.Is(err, store.ErrLeaseLost) {
+		t.Errorf("dropped by one who lost it: %v", err)
 	}
 	if got := dueNotices(t, s, n.Place, start+1500, 10); !reflect.DeepEqual(got, []store.Notice{mine}) {
 		t.Errorf("due again: %+v, want %+v", got, mine)

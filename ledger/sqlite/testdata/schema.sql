@@ -425,7 +425,7 @@ CREATE TABLE ledger_workflows (
     begun        INTEGER NOT NULL CHECK (begun >= 0 AND begun < json_array_length(states)),
     state        TEXT    NOT NULL CHECK (state <> ''),
     recovers     INTEGER NOT NULL CHECK (recovers = 0 OR recovers = 1) -- what waits for a person is its machine's to decide
-) STRICT, WITHOUT ROWID;
+, tells INTEGER NOT NULL DEFAULT 1 CHECK (tells = 0 OR tells = 1)) STRICT, WITHOUT ROWID;
 
 CREATE TABLE ledger_outbox (
     operation_id  TEXT    NOT NULL PRIMARY KEY REFERENCES ledger_operations (id),
@@ -434,11 +434,7 @@ CREATE TABLE ledger_outbox (
     origin        TEXT    NOT NULL,
     credential    TEXT    NOT NULL,
     tries         INTEGER NOT NULL CHECK (tries >= 0),
-    not_before_ms INTEGER NOT NULL CHECK (not_before_ms > 0),  -- while a try is under way: when it is given up
-    told_at_ms    INTEGER NOT NULL DEFAULT 0 CHECK (told_at_ms >= 0) -- 0 while it waits
-) STRICT, WITHOUT ROWID;
-
-CREATE INDEX ledger_outbox_due ON ledger_outbox (namespace, api, origin, credential, not_before_ms) WHERE told_at_ms = 0;
+    not_before_ms INTEGER NOT NULL CHECK (not_before_ms > 0)) STRICT, WITHOUT ROWID;
 
 CREATE VIEW partner_operations AS
 SELECT o.id            AS operation_id,
@@ -467,4 +463,6 @@ SELECT o.id            AS operation_id,
 
 CREATE INDEX ledger_operations_closing ON ledger_operations (namespace, resend_until_ms)
     WHERE status = 'reconciling' AND resend_until_ms > 0;
+
+CREATE INDEX ledger_outbox_due ON ledger_outbox (namespace, api, origin, credential, not_before_ms);
 
