@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,6 +47,11 @@ type Draft struct {
 	// Expires ends the wish for an operation that a worker drives, if it is not
 	// done by then; zero for never.
 	Expires time.Time
+}
+
+// Format writes the draft without its payload, whatever the verb.
+func (d Draft) Format(f fmt.State, _ rune) {
+	_, _ = fmt.Fprintf(f, "draft %s (%s): %s", d.ID, cmp.Or(d.Intent.Action, d.Action), d.Payload)
 }
 
 // Drive is the right to carry one operation on. It comes from [Ledger.Open], is
@@ -305,6 +311,9 @@ func (d *Drive) Operation() *Operation {
 func (d *Drive) Repeat() (result []byte, ok bool) {
 	return d.result, d.op.Status == string(StatusSucceeded)
 }
+
+// Format writes the operation as it prints itself, whatever the verb.
+func (d *Drive) Format(f fmt.State, verb rune) { operation(&d.op).Format(f, verb) }
 
 // Attempts returns what earlier drives recorded. An attempt that never ended, as
 // after a crash, is of unknown outcome.

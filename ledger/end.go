@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -21,10 +22,15 @@ type Ending struct {
 	More, Resend, ReadBack, Look bool
 	NotBefore                    time.Time
 
-	Result []byte // of a success, minus declared secrets
+	Result []byte `json:"-"` // of a success, minus declared secrets
 	Target Target // also of what is there and no success, as without its secret
 	// ServerOffset is the server's clock minus ours; nil when it was not told.
 	ServerOffset *time.Duration
+}
+
+// Format writes the ending without its result, whatever the verb.
+func (e Ending) Format(f fmt.State, _ rune) {
+	_, _ = fmt.Fprintf(f, "attempt %d: %s", e.Attempt.Number, e.Attempt.Outcome)
 }
 
 // goesOn: the driver has something left to do, and keeps its lease for it.

@@ -14,7 +14,7 @@ import (
 
 // Event is what a webhook said, after its signature was verified. [Inbox.Receive]
 // stores it; what is in it must come from the signed bytes, but for Headers and
-// ReceivedAt.
+// ReceivedAt. Printed, logged or as JSON it shows neither Payload nor Headers.
 type Event struct {
 	// Provider names the sender and the account at it, such as "botix" or
 	// "stripe-eu": the objects of two providers have nothing to do with each
@@ -36,11 +36,11 @@ type Event struct {
 	Version    string
 	OccurredAt time.Time // as the signed bytes say; zero when they do not
 
-	Payload []byte // the bytes that were signed. Required
+	Payload []byte `json:"-"` // the bytes that were signed. Required
 	// Headers are those worth keeping beside them, as the sender's request id.
 	// They are stored in clear.
-	Headers    map[string]string
-	ReceivedAt time.Time // zero: now
+	Headers    map[string]string `json:"-"`
+	ReceivedAt time.Time         // zero: now
 
 	// Effect is what the event comes to, however it is learnt; "": [EffectKey].
 	Effect string

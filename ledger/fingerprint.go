@@ -27,11 +27,17 @@ import (
 // character and as two differ, because the server would receive different bytes.
 type Fingerprint string
 
-// Payload is what a fingerprint covers.
+// Payload is what a fingerprint covers. Printed, logged or as JSON it does not show
+// Body.
 type Payload struct {
 	Method string
 	Path   string // escaped, with the query
-	Body   []byte
+	Body   []byte `json:"-"`
+}
+
+// Format writes the payload without its body, whatever the verb.
+func (p Payload) Format(f fmt.State, _ rune) {
+	_, _ = fmt.Fprintf(f, "%s %s, %d bytes", p.Method, p.Path, len(p.Body))
 }
 
 // Significance says which values of a JSON body are compared in a way of their

@@ -27,6 +27,9 @@ type Flow struct {
 // Operation returns the workflow as it stood when the step began.
 func (f *Flow) Operation() *Operation { return f.root }
 
+// Format writes the workflow as it prints itself, whatever the verb: not its input.
+func (f *Flow) Format(s fmt.State, verb rune) { f.root.Format(s, verb) }
+
 // Intent names an operation of the workflow: its customer, an action, and the
 // workflow's version, followed by what tells several of one action apart.
 func (f *Flow) Intent(action string, parts ...string) Intent {

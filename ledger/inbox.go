@@ -258,7 +258,7 @@ type EventChange struct {
 // of the two is not what the sender meant, or its id was used twice. It is never
 // worked.
 type EventConflict struct {
-	Payload     []byte // nil once it was kept for long enough
+	Payload     []byte `json:"-"` // nil once it was kept for long enough
 	PayloadHash string
 	ReceivedAt  time.Time
 	Deliveries  int

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/botix-pro/sdk-go/retry"
@@ -18,6 +19,9 @@ type Inquiry struct {
 
 	drive *Drive // never begun
 }
+
+// Format writes the operation as it prints itself, whatever the verb.
+func (q Inquiry) Format(f fmt.State, verb rune) { q.Operation.Format(f, verb) }
 
 // Inquire returns what is known of an operation, or [ErrNotFound].
 func (l *Ledger) Inquire(ctx context.Context, id string) (*Inquiry, error) {

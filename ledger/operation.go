@@ -9,7 +9,8 @@ import (
 )
 
 // Operation is a row of the ledger: what was wanted, how it was asked for, and
-// how it stands. It is a copy and does not change.
+// how it stands. It is a copy and does not change. Printed, logged or as JSON it shows
+// neither Body nor Result.
 type Operation struct {
 	ID       string // UUIDv7
 	ParentID string // of a step: its workflow
@@ -31,7 +32,7 @@ type Operation struct {
 	Fingerprint string
 	Method      string
 	Path        string
-	Body        []byte // the exact bytes; nil once final, or where none are kept in clear: see [Ledger.Body]
+	Body        []byte `json:"-"` // the exact bytes; nil once final, or where none are kept in clear: see [Ledger.Body]
 	BodyKey     string // the id of the key that the body is sealed under; "" where it is not
 
 	Status    Status
@@ -49,7 +50,7 @@ type Operation struct {
 	RequestID    string // the server's name for the last exchange
 	TargetKind   string // what came of it: "message",
 	TargetID     string // and its id
-	Result       []byte // the answer of a success; nil where none is kept in clear: see [Ledger.Result]
+	Result       []byte `json:"-"` // the answer of a success; nil where none is kept in clear: see [Ledger.Result]
 	ResultKey    string // the id of the key that the result is sealed under; "" where it is not
 	ErrorCode    string
 	ErrorMessage string

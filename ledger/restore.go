@@ -15,9 +15,15 @@ import (
 type Restored struct {
 	Draft  Draft // without an ID it gets a new one
 	Target Target
-	Result []byte     // the answer as a repeat of the intent is to get it; nil: it gets [ErrResultNotKept]
+	Result []byte     `json:"-"` // the answer as a repeat of the intent is to get it; nil: it gets [ErrResultNotKept]
 	At     time.Time  // when it was done
 	Steps  []Restored // of a workflow ([Machine.Draft]): its operations
+}
+
+// Format writes what was restored without its result, whatever the verb.
+func (r Restored) Format(f fmt.State, _ rune) {
+	i := r.Draft.Intent
+	_, _ = fmt.Fprintf(f, "%s for %s, %s: %s %s", i.Action, i.Customer, i.Version, r.Target.Kind, r.Target.ID)
 }
 
 // Restore records operations that a lost ledger had, on somebody's word, which is kept

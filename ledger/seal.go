@@ -23,7 +23,7 @@ import (
 // 2^32 times (NIST SP 800-38D, section 8.3): change it before.
 type SealKey struct {
 	ID   string
-	AEAD cipher.AEAD
+	AEAD cipher.AEAD `json:"-"`
 }
 
 // SealWith gives the ledger keys to seal with. What is sealed from now on is so

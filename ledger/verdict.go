@@ -1,8 +1,10 @@
 package ledger
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/botix-pro/sdk-go/ledger/internal/store"
 )
@@ -18,7 +20,7 @@ type Verdict struct {
 	// kept as the ledger keeps answers, must not show a secret, and may be nil: then
 	// a repeat gets [ErrResultNotKept]. A VerdictSecretLost needs a Target.
 	Target Target
-	Result []byte
+	Result []byte `json:"-"`
 
 	// ApprovedBy belongs to VerdictReissue, and is required there: whose word it is
 	// that the operation is sent anew. A person who decides names himself; a program
@@ -28,6 +30,11 @@ type Verdict struct {
 	// Evidence is what the verdict rests on, the most telling look last. A program
 	// should always give some.
 	Evidence []Look
+}
+
+// Format writes the verdict without its result, whatever the verb.
+func (v Verdict) Format(f fmt.State, _ rune) {
+	_, _ = fmt.Fprintf(f, "%s: %s", v.Kind, cmp.Or(strings.TrimSpace(v.Target.Kind+" "+v.Target.ID), "no target"))
 }
 
 // VerdictKind names a [Verdict]. The set is closed.
