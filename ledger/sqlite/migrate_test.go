@@ -304,7 +304,7 @@ func TestViewForPeople(t *testing.T) {
 func TestQueryPlans(t *testing.T) {
 	t.Parallel()
 	d := openNew(t)
-	for name, q := range map[string]string{
+	queries := map[string]string{
 		"operationByID": operationByID, "operationBySeq": operationBySeq, "seqByIntent": seqByIntent, "seqByKey": seqByKey,
 		"seqByTarget": seqByTarget, "seqLastSent": seqLastSent, "children": children, "due": due, "interrupted": interrupted, "inLane": inLane, "unsettled": unsettled,
 		"insertOperation": insertOperation, "updateOperation": updateOperation, "renewLease": renewLease, "operationExists": operationExists,
@@ -326,7 +326,11 @@ func TestQueryPlans(t *testing.T) {
 		"insertNotice": insertNotice, "dueNotices": dueNotices, "updateNotice": updateNotice, "dropNotice": dropNotice,
 		"insertArchive": insertArchive, "updateArchive": updateArchive, "openArchive": openArchive, "archives": archives, "archivesOf": archivesOf,
 		"movable": movable, "noteArchived": noteArchived, "dropAttempts": dropAttempts, "dropHistory": dropHistory,
-	} {
+	}
+	if len(queries) > maxStatements*3/4 {
+		t.Errorf("%d statements, and those of lists, may be more than the %d that stay prepared", len(queries), maxStatements)
+	}
+	for name, q := range queries {
 		rows, err := d.Handle().QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+q, make([]any, strings.Count(q, "?"))...)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)

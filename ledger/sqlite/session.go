@@ -33,7 +33,7 @@ type kept struct {
 
 // maxStatements is how many statements a connection keeps prepared. All but the
 // lists, which are made of conditions, are fewer.
-const maxStatements = 64
+const maxStatements = 128
 
 func keep(conn driver.Conn) *kept { return &kept{conn: conn, stmts: make(map[string]driver.Stmt)} }
 
