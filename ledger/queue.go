@@ -52,55 +52,76 @@ func (c *Case) String() string {
 // Queue returns an iterator over what waits for a person, what has waited longest
 // first: operations that may have had their effect and that neither a repeat nor a
 // look settles, operations that are held, and events of the inbox that were given up.
-// What goes on by itself, or by a repeat of the call, is not in it. It is read when
-// the loop starts; an error ends it.
+// What goes on by itself, or by a repeat of the call, is not in it.
+//
+// What waits is found when the loop starts, and read whole as the loop comes to it:
+// what was settled by then is left out. An error ends it.
 func (l *Ledger) Queue(ctx context.Context) iter.Seq2[*Case, error] {
 	return func(yield func(*Case, error) bool) {
-		cases, err := l.waiting(ctx)
+		all, err := l.waiting(ctx)
 		if err == nil {
-			var events []*Case
+			var events []waits
 			events, err = l.givenUp(ctx)
-			cases = append(cases, events...)
+			all = append(all, events...)
 		}
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		slices.SortStableFunc(cases, func(a, b *Case) int { return a.Since.Compare(b.Since) })
-		for _, c := range cases {
-			if !yield(c, nil) {
+		slices.SortStableFunc(all, func(a, b waits) int { return a.since.Compare(b.since) })
+		for _, w := range all {
+			c, err := w.whole()
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if c != nil && !yield(c, nil) {
 				return
 			}
 		}
 	}
 }
 
-// waiting are the operations that wait for a person. Those of a workflow stand for it.
-func (l *Ledger) waiting(ctx context.Context) (cases []*Case, err error) {
-	for op, err := range l.All(ctx, Filter{Statuses: []Status{StatusReconciling, StatusFailedRetryable}}) {
-		if err != nil {
-			return nil, err
-		}
-		if op.Kind != KindCall || op.Next != NextPerson {
-			continue
-		}
-		story, err := l.Story(ctx, op.ID)
-		if err != nil {
-			return nil, err
-		}
-		if story.Operation.Next == NextPerson { // still
-			cases = append(cases, caseOf(story))
-		}
-	}
-	return cases, nil
+// waits is something that waits for a person.
+type waits struct {
+	since time.Time
+	whole func() (*Case, error) // nil where it does not wait any more
 }
 
-func caseOf(s *Story) *Case {
-	op := s.Operation
-	c := &Case{Operation: op, Since: op.UpdatedAt, Advice: s.Advice, Why: strings.TrimSpace(op.ErrorCode + " " + op.ErrorMessage)}
-	if op.PossiblySent {
-		c.Since = op.FirstSentAt
+// waiting are the operations that wait for a person. Those of a workflow stand for it.
+func (l *Ledger) waiting(ctx context.Context) (all []waits, err error) {
+	f := store.Filter{
+		Namespace: l.namespace, Kind: string(KindCall), Next: string(NextPerson),
+		Statuses: []string{string(StatusReconciling), string(StatusFailedRetryable)}, Limit: maxPage,
 	}
+	for {
+		var rows []store.Operation
+		err := l.store.Read(ctx, func(tx store.Tx) (err error) {
+			rows, err = tx.List(ctx, &f)
+			return err
+		})
+		if err != nil {
+			return nil, &UnreadableError{err}
+		}
+		for i := range rows {
+			id := rows[i].ID
+			all = append(all, waits{sinceOf(operation(&rows[i])), func() (*Case, error) { return l.caseOf(ctx, id) }})
+		}
+		if len(rows) < maxPage {
+			return all, nil
+		}
+		f.Before = rows[maxPage-1].ID
+	}
+}
+
+// caseOf reads an operation that waited; nil where it does not any more.
+func (l *Ledger) caseOf(ctx context.Context, id string) (*Case, error) {
+	s, err := l.Story(ctx, id)
+	if err != nil || s.Operation.Next != NextPerson {
+		return nil, err
+	}
+	op := s.Operation
+	c := &Case{Operation: op, Since: sinceOf(op), Advice: s.Advice, Why: strings.TrimSpace(op.ErrorCode + " " + op.ErrorMessage)}
 	switch last := s.Events[len(s.Events)-1]; { // the first is that it was recorded
 	case last.Why != "":
 		c.Why = last.Why + ", says " + last.Who
@@ -113,13 +134,20 @@ func caseOf(s *Story) *Case {
 			break
 		}
 	}
-	return c
+	return c, nil
+}
+
+// sinceOf is when an operation was first sent, or came to wait.
+func sinceOf(op *Operation) time.Time {
+	if op.PossiblySent {
+		return op.FirstSentAt
+	}
+	return op.UpdatedAt
 }
 
 // givenUp are the events that failed for good.
-func (l *Ledger) givenUp(ctx context.Context) (cases []*Case, err error) {
-	const page = 200
-	f := store.ReceivedFilter{Namespace: l.namespace, Status: string(EventFailed), Limit: page}
+func (l *Ledger) givenUp(ctx context.Context) (all []waits, err error) {
+	f := store.ReceivedFilter{Namespace: l.namespace, Status: string(EventFailed), Limit: maxPage}
 	for {
 		var rows []store.Received
 		err := l.store.Read(ctx, func(tx store.Tx) (err error) {
@@ -134,12 +162,13 @@ func (l *Ledger) givenUp(ctx context.Context) (cases []*Case, err error) {
 			if err != nil {
 				return nil, err
 			}
-			cases = append(cases, &Case{Event: &e, Since: e.ReceivedAt, Why: e.LastError, Advice: eventAdvice()})
+			c := &Case{Event: &e, Since: e.ReceivedAt, Why: e.LastError, Advice: eventAdvice()}
+			all = append(all, waits{c.Since, func() (*Case, error) { return c, nil }})
 		}
-		if len(rows) < page {
-			return cases, nil
+		if len(rows) < maxPage {
+			return all, nil
 		}
-		f.After = rows[page-1].Seq
+		f.After = rows[maxPage-1].Seq
 	}
 }
 

@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -88,6 +89,68 @@ func TestQueue(t *testing.T) {
 			d.Errorf("%d cases are left: %v", len(left), left)
 		}
 	})
+}
+
+// What is settled while the loop goes is not told of any more.
+func TestTheQueueIsReadAsTheLoopGoes(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		first := d.end(d.begin(draft("first", body)), retry.Refused, "", "")
+		time.Sleep(time.Hour)
+		second := d.end(d.begin(draft("second", body)), retry.Refused, "", "")
+		time.Sleep(time.Hour)
+		third := d.end(d.begin(draft("third", body)), retry.Refused, "", "")
+		var got []string
+		for c, err := range d.Queue(d.Context()) {
+			if err != nil {
+				d.Fatal(err)
+			}
+			if got = append(got, c.Operation.ID); len(got) > 1 {
+				continue
+			}
+			if _, err := d.Decide(d.Context(), second, giveUp, ann); err != nil {
+				d.Fatal(err)
+			}
+		}
+		if want := []string{first, third}; !slices.Equal(got, want) {
+			d.Errorf("the queue has %q, want %q", got, want)
+		}
+	})
+}
+
+// A queue of more than a page is whole.
+func TestALongQueue(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t)
+	const copies = 1200
+	d.copies(d.end(d.begin(draft("held", body)), retry.Refused, "", ""), copies)
+	seen := map[string]bool{}
+	for _, c := range d.queue() {
+		seen[c.Operation.ID] = true
+	}
+	if len(seen) != copies+1 {
+		t.Errorf("the queue has %d operations, want %d", len(seen), copies+1)
+	}
+}
+
+// copies adds copies of an operation, behind the ledger's back.
+func (d *desk) copies(id string, n int) {
+	d.Helper()
+	var columns string
+	if err := d.db.QueryRowContext(d.Context(), "SELECT group_concat(name, ', ') FROM pragma_table_info('ledger_operations') WHERE name <> 'seq'").Scan(&columns); err != nil {
+		d.Fatal(err)
+	}
+	copied := columns
+	for _, unique := range []string{"id", "version", "idempotency_key"} {
+		copied = strings.Replace(" "+copied+",", " "+unique+",", " "+unique+" || '-' || i,", 1)
+		copied = strings.TrimSuffix(strings.TrimSpace(copied), ",")
+	}
+	_, err := d.db.ExecContext(d.Context(), `
+		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
+		INSERT INTO ledger_operations (`+columns+`) SELECT `+copied+` FROM n, ledger_operations WHERE id = ?1`, id, n)
+	if err != nil {
+		d.Fatal(err)
+	}
 }
 
 func TestQueueOfAClosedLedger(t *testing.T) {

@@ -35,6 +35,8 @@ const (
 	inStatus    = `o.status IN (SELECT value FROM json_each(?10))`
 	notFinal    = `o.status NOT IN ('succeeded', 'failed_final')`
 	createdIn   = `o.created_at_ms >= ?11 AND o.created_at_ms < ?12`
+	ofKind      = `o.kind = ?18`
+	withNext    = `o.next_step = ?19`
 
 	// Keys are unique for each API, of which there are few: they are looked up
 	// one after the other.
@@ -74,7 +76,7 @@ func listArgs(f *store.Filter, beforeSeq int64) ([]any, error) {
 	}
 	return []any{
 		f.Namespace, f.ID, f.ParentID, f.Customer, f.Action, f.Version, f.API, f.Key,
-		glob(f.Path), string(statuses), f.From, until, f.RequestID, from, to, beforeSeq, f.Before, int64(f.Limit),
+		glob(f.Path), string(statuses), f.From, until, f.RequestID, from, to, beforeSeq, f.Before, f.Kind, f.Next, int64(f.Limit),
 	}, nil
 }
 
@@ -94,8 +96,8 @@ type listWay struct {
 
 // An id begins with a time, as seq follows it; each is the order of one table.
 const (
-	bySeq     = ` ORDER BY o.seq DESC LIMIT ?18) ORDER BY seq DESC`
-	byAttempt = ` ORDER BY a.operation_id DESC LIMIT ?18) ORDER BY id DESC`
+	bySeq     = ` ORDER BY o.seq DESC LIMIT ?20) ORDER BY seq DESC`
+	byAttempt = ` ORDER BY a.operation_id DESC LIMIT ?20) ORDER BY id DESC`
 )
 
 // listWays are tried in this order: the first finds the fewest.
@@ -150,6 +152,8 @@ func listQuery(f *store.Filter) (query string, way *listWay) {
 		{f.Path != "", onPath},
 		{len(f.Statuses) > 0, inStatus},
 		{asksOpen(f), notFinal},
+		{f.Kind != "", ofKind},
+		{f.Next != "", withNext},
 		{f.From != 0 || f.Until != 0, createdIn},
 		{asksAttempts(f) && way.order == bySeq, hasAttempt},
 		{asksAttempts(f) && way.order == byAttempt, lastAttempt},

@@ -42,6 +42,7 @@ func TestListPlans(t *testing.T) {
 		{"a request of a version", store.Filter{RequestID: "x", Action: "x", Version: "x"}, "intent",
 			[]string{"SEARCH o USING INDEX ledger_operations_intent (namespace=? AND action=? AND version=?)", answer}},
 		{"open", store.Filter{Statuses: []string{"pending"}}, "open", []string{"SCAN o USING INDEX ledger_operations_due"}},
+		{"what waits for a person", store.Filter{Kind: "call", Next: "person", Statuses: []string{"reconciling"}}, "open", []string{"SCAN o USING INDEX ledger_operations_due"}},
 		{"final", store.Filter{Statuses: []string{"failed_final"}}, "all", []string{"SCAN o"}},
 	} {
 		query, way := listQuery(&c.f)

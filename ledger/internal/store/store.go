@@ -223,12 +223,13 @@ type Intent struct{ Namespace, Customer, Action, Version string }
 type Filter struct {
 	Namespace string // required
 
-	ID, ParentID              string
+	ID, ParentID, Kind        string
 	Customer, Action, Version string
 	API, Key                  string
 	Path                      string // in which * stands for any characters, also none
 	Statuses                  []string
-	From, Until               int64 // CreatedAt is not before From, and before Until
+	Next                      string // step
+	From, Until               int64  // CreatedAt is not before From, and before Until
 	// RequestID, Answer: one attempt had this request id, and an answer with a
 	// status of this class: 4 for 400 to 499.
 	RequestID string

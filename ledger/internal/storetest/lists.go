@@ -31,7 +31,7 @@ func listed(t *testing.T, s store.Store) (all []*store.Operation) {
 	add(func(op *store.Operation) { op.Intent.Customer, op.Status = "bob", "succeeded" })
 	add(func(op *store.Operation) { op.Intent.Action, op.Status = "reminder", "failed_final" })
 	add(func(op *store.Operation) { op.API, op.Key, op.Path = "partner", "same-key", "/v1/groups/7/topup" })
-	add(func(op *store.Operation) { op.Key, op.Status = "same-key", "reconciling" })
+	add(func(op *store.Operation) { op.Key, op.Status, op.NextStep = "same-key", "reconciling", "person" })
 	add(func(op *store.Operation) { op.Intent.Namespace = "another" })
 	attempt := func(op *store.Operation, number, status int, request string) {
 		a := ended(NewAttempt(op, number))
@@ -80,6 +80,9 @@ func listFilters(t *testing.T, s store.Store) {
 		{"open statuses", store.Filter{Statuses: []string{"reconciling", "pending"}}, []int{5, 4, 1, 0}},
 		{"final statuses", store.Filter{Statuses: []string{"succeeded", "failed_final"}}, []int{3, 2}},
 		{"open and final ones", store.Filter{Statuses: []string{"succeeded", "reconciling"}}, []int{5, 2}},
+		{"a kind", store.Filter{Kind: "workflow"}, []int{0}},
+		{"a next step", store.Filter{Next: "person"}, []int{5}},
+		{"a next step of another status", store.Filter{Next: "person", Statuses: []string{"pending"}}, nil},
 		{"a status nobody has", store.Filter{Statuses: []string{"of a later version"}}, nil},
 		{"from a time", store.Filter{From: start + 4}, []int{5, 4}},
 		{"until a time", store.Filter{Until: start + 2}, []int{1, 0}},
