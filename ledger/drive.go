@@ -270,6 +270,8 @@ func (d *Drive) admit() error {
 		var err error
 		d.result, err = d.ledger.unseal(&d.op, fieldResult, d.op.Result)
 		return err
+	case d.op.API != d.draft.API:
+		return &GuardError{d.op.ID, "it is for " + d.op.API + ": Ledger.Resume finds the client or the machine of that"}
 	case d.op.Origin != d.draft.Origin:
 		return &GuardError{d.op.ID, "it was begun at another server: " + d.op.Origin}
 	case d.op.PossiblySent && d.op.Credential != d.draft.Credential:

@@ -30,8 +30,8 @@ import (
 //     on by its own Resume what was never sent.
 //   - *[DoubtError]: nothing is sent from this ledger for now.
 //   - *[StandingError]: it has ended otherwise, or a person has to decide.
-//   - *[GuardError]: it was begun at another server or may have been sent under
-//     another API key.
+//   - *[GuardError]: it is of another API, was begun at another server or may have
+//     been sent under another API key.
 //   - [ErrBodyNotKept], *[SealError]: its bytes are not to be had.
 //   - [ErrInProgress]: it is being driven elsewhere, and the ledger does not wait
 //     ([FailInProgress]) or ctx ended.
@@ -55,10 +55,6 @@ func (l *Ledger) Resume(ctx context.Context, id string) (*Operation, error) {
 //
 // A workflow is driven by its machine only: see [Machine.Resume].
 func (l *Ledger) ResumeWith(ctx context.Context, id string, e Executor) (*Operation, error) {
-	op, err := l.Operation(ctx, id)
-	if err == nil && op.Kind == KindWorkflow && op.API != e.Place().API {
-		return op, &GuardError{id, "it is a workflow: Ledger.Resume drives it where its machine is declared"}
-	}
 	return l.resume(ctx, id, e.Place(), e)
 }
 
@@ -112,7 +108,7 @@ func (l *Ledger) stored(row *store.Operation, attempts []store.Attempt, p Place)
 	return &Drive{
 		ledger: l, leave: func() {}, stored: true, keeping: l.keeping, op: *row, attempts: attempts,
 		draft: &Draft{
-			ID: row.ID, API: row.API, Origin: p.Origin, Credential: p.Credential, Key: row.Key,
+			ID: row.ID, API: p.API, Origin: p.Origin, Credential: p.Credential, Key: row.Key,
 			Payload: Payload{Method: row.Method, Path: row.Path},
 			Driver:  Driver(row.Driver),
 		},

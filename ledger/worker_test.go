@@ -321,6 +321,20 @@ func TestRegister(t *testing.T) {
 	}
 }
 
+// A client of one API does not send what is of another, also where both have one
+// server and the operation may still go out under another key.
+func TestResumeByAnotherAPI(t *testing.T) {
+	t.Parallel()
+	led, _ := openShop(t, filepath.Join(t.TempDir(), "ops.db"), nil)
+	op := enqueue(t, led, 1)
+	other := &executor{place: workplace}
+	other.place.API = "warehouse"
+	got, err := led.ResumeWith(t.Context(), op.ID, other)
+	if guard, is := errors.AsType[*ledger.GuardError](err); !is || guard.OperationID != op.ID || other.n.Load() != 0 {
+		t.Errorf("ResumeWith = %+v, %v, after %d attempts", got, err, other.n.Load())
+	}
+}
+
 // A worker that finds nothing costs little; the figure is for docs/benchmarks.md.
 func BenchmarkIdlePoll(b *testing.B) {
 	for _, held := range []int{0, 10_000} {
