@@ -84,80 +84,34 @@ type archiveEnd struct {
 
 // archived is one operation in an archive.
 type archived struct {
-	ID           string            `json:"id"`
-	Kind         string            `json:"kind"`
-	Action       string            `json:"action"`
-	API          string            `json:"api,omitzero"`
-	Origin       string            `json:"origin,omitzero"`
-	Method       string            `json:"method,omitzero"`
-	Path         string            `json:"path,omitzero"`
-	Driver       string            `json:"driver"`
-	Status       string            `json:"status"`
-	PossiblySent bool              `json:"possibly_sent"`
-	ParentID     string            `json:"parent_id,omitzero"`
-	Supersedes   string            `json:"supersedes,omitzero"`
-	Successor    string            `json:"superseded_by,omitzero"`
-	RequestID    string            `json:"request_id,omitzero"`
-	ErrorCode    string            `json:"error_code,omitzero"`
-	CreatedAt    int64             `json:"created_at_ms"`
-	UpdatedAt    int64             `json:"updated_at_ms"`
-	Attempts     []archivedAttempt `json:"attempts"`
-	History      []archivedEvent   `json:"history"`
-}
-
-// archivedAttempt has the fields of [store.Attempt], and so is converted as it is.
-type archivedAttempt struct {
-	OperationID   string `json:"-"`
-	Number        int    `json:"number"`
-	StartedAt     int64  `json:"started_at_ms"`
-	EndedAt       int64  `json:"ended_at_ms"`
-	Method        string `json:"method"`
-	Path          string `json:"path"`
-	Status        int    `json:"status"`
-	RequestBytes  int    `json:"request_bytes"`
-	ResponseBytes int    `json:"response_bytes"`
-	Micros        int64  `json:"duration_us"`
-	RequestID     string `json:"request_id,omitzero"`
-	Replayed      bool   `json:"replayed,omitzero"`
-	Outcome       string `json:"outcome"`
-	Rule          string `json:"rule"`
-	Unresolved    bool   `json:"unresolved,omitzero"`
-	Evidence      string `json:"evidence,omitzero"`
-	RateLimit     int    `json:"rate_limit"`
-	RateRemaining int    `json:"rate_remaining"`
-	RateReset     int64  `json:"rate_reset"`
-	ServerOffset  *int64 `json:"server_offset_ms,omitzero"`
-	ErrorCode     string `json:"error_code,omitzero"`
-	ErrorMessage  string `json:"error_message,omitzero"`
-}
-
-// archivedEvent has those of [store.Event].
-type archivedEvent struct {
-	OperationID string `json:"-"`
-	At          int64  `json:"at_ms"`
-	From        string `json:"from_status"`
-	To          string `json:"to_status"`
-	What        string `json:"what"`
-	Attempt     int    `json:"attempt,omitzero"`
-	Who         string `json:"who,omitzero"`
-	Why         string `json:"why,omitzero"`
-	Evidence    string `json:"looks,omitzero"` // JSON in a text, as it is in the database
+	ID           string          `json:"id"`
+	Kind         string          `json:"kind"`
+	Action       string          `json:"action"`
+	API          string          `json:"api,omitzero"`
+	Origin       string          `json:"origin,omitzero"`
+	Method       string          `json:"method,omitzero"`
+	Path         string          `json:"path,omitzero"`
+	Driver       string          `json:"driver"`
+	Status       string          `json:"status"`
+	PossiblySent bool            `json:"possibly_sent"`
+	ParentID     string          `json:"parent_id,omitzero"`
+	Supersedes   string          `json:"supersedes,omitzero"`
+	Successor    string          `json:"superseded_by,omitzero"`
+	RequestID    string          `json:"request_id,omitzero"`
+	ErrorCode    string          `json:"error_code,omitzero"`
+	CreatedAt    int64           `json:"created_at_ms"`
+	UpdatedAt    int64           `json:"updated_at_ms"`
+	Attempts     []store.Attempt `json:"attempts"`
+	History      []store.Event   `json:"history"`
 }
 
 func newArchived(row *store.Operation, attempts []store.Attempt, history []store.Event) *archived {
-	one := &archived{
+	return &archived{
 		ID: row.ID, Kind: row.Kind, Action: row.Intent.Action, API: row.API, Origin: row.Origin, Method: row.Method, Path: row.Path,
 		Driver: row.Driver, Status: row.Status, PossiblySent: row.PossiblySent, ParentID: row.ParentID, Supersedes: row.Supersedes,
 		RequestID: row.RequestID, ErrorCode: row.ErrorCode, CreatedAt: row.CreatedAt, UpdatedAt: row.UpdatedAt,
-		Attempts: []archivedAttempt{}, History: []archivedEvent{},
+		Attempts: append([]store.Attempt{}, attempts...), History: append([]store.Event{}, history...), // [] where there are none
 	}
-	for _, a := range attempts {
-		one.Attempts = append(one.Attempts, archivedAttempt(a))
-	}
-	for _, e := range history {
-		one.History = append(one.History, archivedEvent(e))
-	}
-	return one
 }
 
 // equal compares everything, with what was read from a file.
@@ -175,17 +129,11 @@ func (one *archived) adopt() {
 
 // story tells what is in the archive, as of a moment.
 func (one *archived) story(at int64) (*Story, error) {
-	f := facts{successor: one.Successor, row: &store.Operation{
+	f := facts{attempts: one.Attempts, history: one.History, successor: one.Successor, row: &store.Operation{
 		ID: one.ID, Kind: one.Kind, Intent: store.Intent{Action: one.Action}, API: one.API, Origin: one.Origin, Method: one.Method, Path: one.Path,
 		Driver: one.Driver, Status: one.Status, PossiblySent: one.PossiblySent, ParentID: one.ParentID, Supersedes: one.Supersedes,
 		RequestID: one.RequestID, ErrorCode: one.ErrorCode, CreatedAt: one.CreatedAt, UpdatedAt: one.UpdatedAt, AttemptCount: len(one.Attempts),
 	}}
-	for _, a := range one.Attempts {
-		f.attempts = append(f.attempts, store.Attempt(a))
-	}
-	for _, e := range one.History {
-		f.history = append(f.history, store.Event(e))
-	}
 	return f.tell(at)
 }
 

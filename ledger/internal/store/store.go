@@ -295,39 +295,44 @@ type Operation struct {
 	Lease                Lease
 }
 
-// Attempt is a row of the attempts table: one HTTP exchange.
+// Attempt is a row of the attempts table: one HTTP exchange. As JSON it is what
+// archives have of it.
 type Attempt struct {
-	OperationID string
-	Number      int // from 1
-	StartedAt   int64
-	EndedAt     int64 // 0 while it is open
+	OperationID string `json:"-"`
+	Number      int    `json:"number"` // from 1
+	StartedAt   int64  `json:"started_at_ms"`
+	EndedAt     int64  `json:"ended_at_ms"` // 0 while it is open
 
-	Method, Path  string // without secret query values
-	Status        int    // 0 when no answer came
-	RequestBytes  int
-	ResponseBytes int
-	Micros        int64 // duration
-	RequestID     string
-	Replayed      bool
-	Outcome       string // "" while it is open
-	Rule          string
-	Unresolved    bool   // it may have had an effect that nothing confirmed or denied
-	Evidence      string // the furthest stage known to be reached
-	RateLimit     int    // -1: not said; likewise below
-	RateRemaining int
-	RateReset     int64
-	ServerOffset  *int64 // the server's clock minus ours, ms; nil when not told
-	ErrorCode     string
-	ErrorMessage  string
+	Method        string `json:"method"`
+	Path          string `json:"path"`   // without secret query values
+	Status        int    `json:"status"` // 0 when no answer came
+	RequestBytes  int    `json:"request_bytes"`
+	ResponseBytes int    `json:"response_bytes"`
+	Micros        int64  `json:"duration_us"`
+	RequestID     string `json:"request_id,omitzero"`
+	Replayed      bool   `json:"replayed,omitzero"`
+	Outcome       string `json:"outcome"` // "" while it is open
+	Rule          string `json:"rule"`
+	Unresolved    bool   `json:"unresolved,omitzero"` // it may have had an effect that nothing confirmed or denied
+	Evidence      string `json:"evidence,omitzero"`   // the furthest stage known to be reached
+	RateLimit     int    `json:"rate_limit"`          // -1: not said; likewise below
+	RateRemaining int    `json:"rate_remaining"`
+	RateReset     int64  `json:"rate_reset"`
+	ServerOffset  *int64 `json:"server_offset_ms,omitzero"` // the server's clock minus ours; nil when not told
+	ErrorCode     string `json:"error_code,omitzero"`
+	ErrorMessage  string `json:"error_message,omitzero"`
 }
 
-// Event is a row of the history table: one change of an operation.
+// Event is a row of the history table: one change of an operation. As JSON it is what
+// archives have of it.
 type Event struct {
-	OperationID string
-	At          int64
-	From, To    string // statuses; From is "" for the first
-	What        string // begun, attempt, succeeded, …
-	Attempt     int    // 0 when none is concerned
-	Who, Why    string // where a person or a named process decided
-	Evidence    string // what that rests on, as JSON of at most 8192 bytes; "" for none
+	OperationID string `json:"-"`
+	At          int64  `json:"at_ms"`
+	From        string `json:"from_status"` // "" for the first
+	To          string `json:"to_status"`
+	What        string `json:"what"`             // begun, attempt, succeeded, …
+	Attempt     int    `json:"attempt,omitzero"` // 0 when none is concerned
+	Who         string `json:"who,omitzero"`     // where a person or a named process decided
+	Why         string `json:"why,omitzero"`
+	Evidence    string `json:"looks,omitzero"` // what that rests on, as JSON of at most 8192 bytes; "" for none
 }
