@@ -261,7 +261,10 @@ func (f *Flow) bring(ctx context.Context, op *Operation) error {
 	case verdict.Kind == "":
 		return f.standing()
 	}
-	_, err = l.Decide(ctx, op.ID, verdict, by)
+	now, err := l.Decide(ctx, op.ID, verdict, by)
+	if err == nil && f.decider(now) != nil { // it is still to be decided: later
+		err = f.standing()
+	}
 	return err
 }
 

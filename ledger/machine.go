@@ -80,8 +80,9 @@ type Step[In any] struct {
 	Do func(ctx context.Context, f *Flow, in In) error
 
 	// Recover, where it is not nil, decides about an operation of the step that
-	// otherwise waits for a person, as a person would by [Ledger.Decide]; the zero
-	// Verdict leaves it to one. It may run operations that the decision needs, by
+	// otherwise waits for a person, as a person would by [Ledger.Decide]. After the
+	// zero Verdict, or a VerdictUnclear, it is asked again later, until somebody has
+	// decided. It may run operations that the decision needs, by
 	// [Flow.Call].
 	Recover func(ctx context.Context, f *Flow, in In, op *Operation) (Verdict, Decision, error)
 }

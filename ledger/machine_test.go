@@ -819,6 +819,37 @@ func TestAMachineDecidesByItself(t *testing.T) {
 	})
 }
 
+// A machine that finds nothing out, and says so, is asked again later, and not at once.
+func TestAMachineThatCannotDecide(t *testing.T) {
+	s := newDepot(t)
+	synctest.Test(t, func(t *testing.T) {
+		s.T = t
+		def, asked := delivery(), 0
+		def.Steps[1].Recover = func(context.Context, *ledger.Flow, order, *ledger.Operation) (v ledger.Verdict, by ledger.Decision, err error) {
+			if asked++; asked < 1000 {
+				v, by = ledger.Verdict{Kind: ledger.VerdictUnclear}, ledger.Decision{Who: "deliver", Why: "the list is not complete"}
+			}
+			return v, by, nil
+		}
+		s.answers["ship"] = []retry.Outcome{retry.Unknown, retry.Rejected}
+		s.open(func(led *ledger.Ledger) {
+			m := s.machine(led, def)
+			if _, err := m.Run(t.Context(), "cust_42", "order-1", parcel); retry.OutcomeOf(err) != retry.Unknown {
+				t.Fatalf("Run = %v", err)
+			}
+			s.works(led, time.Hour)
+			p, err := m.Run(t.Context(), "cust_42", "order-1", parcel)
+			if _, standing := errors.AsType[*ledger.StandingError](err); !standing {
+				t.Errorf("Run = %v, want how it stands", err)
+			}
+			s.stands(led, p.ID, ledger.StatusReconciling, ledger.NextLook, "shipping_pending")
+		})
+		if asked < 2 || asked > 60 {
+			t.Errorf("asked %d times within an hour", asked)
+		}
+	})
+}
+
 // An API key is replaced while a workflow is under way. A worker of the new one leaves
 // it alone; on somebody's word it goes on, unless something may have been done under
 // the old key.
