@@ -18,7 +18,22 @@
 //
 // An [Inbox] keeps the events that webhooks bring, in the same database: each is
 // stored once before it is acknowledged, and worked later, and the operation that
-// it leads to is recorded in the transaction that marks it as worked.
+// it leads to is recorded in the transaction that marks it as worked. A [Machine]
+// ([NewMachine]) is an operation of several steps.
+//
+// # Errors
+//
+// Each method says which it returns. Besides, what reads or writes the database may
+// fail with an *[UnavailableError], [ErrClosed] or the error of its context. [retry.OutcomeOf]
+// tells of each what is known of the effect; what to do:
+//
+//	*MismatchError, ErrIntent            correct the call: nothing was sent now
+//	ErrInProgress, *BlockedError         make the same call again: nothing was sent now
+//	*NoExecutorError                     open the client that it needs: nothing was sent now
+//	*UnrecordedError                     use the result; a repeat asks the server, under the same key
+//	*StandingError, *GuardError          read the story of the operation (Ledger.Story)
+//	*DoubtError                          compare with the server, then Ledger.Vouch
+//	*UnavailableError, *UnreadableError  mend the database: nothing was sent now
 //
 // This package holds the meaning and the rules; it knows no driver and no HTTP.
 // Package ledger/sqlite keeps the rows.
