@@ -92,10 +92,10 @@ func newError(f *call.Failure, advice map[string]string) *Error {
 	e.Status, e.RequestID = a.Status, a.RequestID
 	e.Code, e.Message, e.Details = Code(res.Reading.Code), res.Reading.Message, RawJSON(res.Reading.Details)
 	if e.Message != "" {
-		e.told = mask(e.Message, wordsOf(op.Request.Body))
+		e.told = mask(e.Message, wordsOf(op))
 	}
 	if a.Status != 0 && !res.Reading.Envelope {
-		e.Snippet = snippet(a.Body, wordsOf(op.Request.Body))
+		e.Snippet = snippet(a.Body, wordsOf(op))
 	}
 	if a.Status/100 == 3 {
 		if to, err := url.Parse(a.Header.Get("Location")); err == nil {

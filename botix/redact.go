@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/url"
 	"strings"
 	"unicode"
+
+	"github.com/botix-pro/sdk-go/internal/call"
 )
 
 // RawAnswer is the body of an answer, as received. It may hold personal data
@@ -101,15 +104,37 @@ func digitGroup(word string) bool {
 // words are those of a request's texts.
 type words map[string]bool
 
-func wordsOf(body []byte) words {
-	var v any
-	if len(bytes.TrimSpace(body)) == 0 || json.Unmarshal(body, &v) != nil {
-		return nil
+// wordsOf are the words of what the program said itself: in the body, the query
+// and the path, but for ids, which tell a person where to look.
+func wordsOf(op *call.Operation) words {
+	said, r := words{}, op.Request
+	var body any
+	if len(bytes.TrimSpace(r.Body)) > 0 && json.Unmarshal(r.Body, &body) == nil {
+		said.add(body)
 	}
-	said := words{}
-	said.add(v)
+	if query, err := url.ParseQuery(r.Query); err == nil {
+		for name, texts := range query {
+			for _, text := range texts {
+				if !paging[name] {
+					said.add(text)
+				}
+			}
+		}
+	}
+	names, texts := strings.Split(op.Endpoint.Path, "/"), strings.Split(r.Path.String(), "/")
+	for i := range min(len(names), len(texts)) {
+		if !strings.HasPrefix(names[i], "{") || strings.HasSuffix(names[i], "id}") {
+			continue
+		}
+		if text, err := url.PathUnescape(texts[i]); err == nil {
+			said.add(text)
+		}
+	}
 	return said
 }
+
+// paging are the parameters of a query that say nothing of anybody.
+var paging = map[string]bool{"cursor": true, "limit": true, "page": true, "per_page": true, "since": true}
 
 // add takes the texts of v. The names of its fields are no one's.
 func (said words) add(v any) {

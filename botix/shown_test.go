@@ -49,6 +49,26 @@ func TestErrorsShowOfAMessageWhatIsNobodys(t *testing.T) {
 	}
 }
 
+// What the program said in a path or a query is the program's as well; ids and
+// places in a list are told.
+func TestErrorsShowNothingOfPathAndQuery(t *testing.T) {
+	t.Parallel()
+	inBubble(t, botixtest.Config{}, exactly(tries(1)), func(s *sandbox) {
+		const body = `{"success":false,"error":{"code":"VALIDATION_ERROR","message":"contact 7 has no tag «Должник», page 2"}}`
+		s.srv.Script(botixtest.On("contactsRemoveTag").Do(botixtest.Reply(422, nil, body)), botixtest.On("contactsList").Do(botixtest.Reply(422, nil, body)))
+		_, removed := s.client.Contacts.RemoveTag(s.Context(), 7, "должник")
+		_, listed := s.client.Contacts.List(s.Context(), botix.ListContacts{Tag: "Должник", Page: 2})
+		for want, err := range map[string]error{
+			"botix: contactsRemoveTag: VALIDATION_ERROR: contact 7 has no tag … page 2 (status 422); ": removed,
+			"botix: contactsList: VALIDATION_ERROR: contact 7 has no tag … page 2 (status 422); ":      listed,
+		} {
+			if !strings.HasPrefix(err.Error(), want) {
+				s.Errorf("the error is %q, want it to begin with %q", err, want)
+			}
+		}
+	})
+}
+
 // Of a page that is not the API's, the beginning is kept, masked.
 func TestSnippetIsShortAndMasked(t *testing.T) {
 	for name, tt := range map[string]struct{ page, want string }{
