@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/botix-pro/sdk-go/botix"
@@ -118,5 +119,15 @@ func (e *endpoint) pattern(ids map[string]string) (string, error) {
 		}
 	}
 	path, err := e.path(filled)
-	return path.String(), err
+	if err != nil {
+		return "", err
+	}
+	at := strings.Split(path.String(), "/") // where a star of an id is escaped, and so is ours
+	for i, segment := range strings.Split(e.Path, "/") {
+		name, isID := strings.CutPrefix(segment, "{")
+		if _, named := ids[strings.TrimSuffix(name, "}")]; isID && !named {
+			at[i] = "*"
+		}
+	}
+	return strings.Join(at, "/"), nil
 }

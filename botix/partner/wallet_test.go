@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -382,6 +383,31 @@ func (b *books) open() (all []*ledger.Operation) {
 		all = append(all, op)
 	}
 	return all
+}
+
+// Wallets that agree are compared in one pass: none of them is read by itself, and
+// nothing is waited for.
+func TestAllWalletsInOnePass(t *testing.T) {
+	inBooks(t, botixtest.Config{}, nil, func(b *books) {
+		other := b.sandbox.group("Чайная")
+		_, err := b.client.TopUps.Create(b.Context(), other, topUp("7.00", "evt_7"),
+			botix.WithIntent(ledger.Intent{Customer: "cust_43", Action: ledger.ActionTopUpCredit, Version: "evt_7"}))
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.sent("groupsGet", 0)
+		start, all := time.Now(), map[string]bool{}
+		for w, err := range b.auditor.Wallets(b.Context()) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			all[summary(w)] = true
+		}
+		b.sent("groupsGet", 0)
+		if want := map[string]bool{"60+0=60": true, "7+0=7": true}; !reflect.DeepEqual(all, want) || time.Since(start) > 0 {
+			b.Errorf("the wallets are %v after %v, want %v at once", all, time.Since(start), want)
+		}
+	})
 }
 
 // While usage goes on, balance and list are of different moments: that is said, and
