@@ -60,8 +60,8 @@ func archiveOf(a *store.Archive) *Archive {
 // what people decided and on what evidence; old are operations of this namespace
 // that have ended, and whose workflow has, if nothing of them has changed for as
 // long as [DetailsFor] says. The operations themselves stay in the ledger, with
-// intent, key, status, times and result: nothing is done a second time, and a
-// repeat is answered as before.
+// intent, key, amount, status, times and result: nothing is done a second time, and
+// a repeat is answered as before.
 //
 // Nothing is archived by itself. by is who answers for the file, which may hold
 // what people gave as reasons; it is kept with the number, the path, the counts and

@@ -28,8 +28,8 @@ var ErrArchive = errors.New("no archive of a ledger, or a damaged one")
 // checksum at its end: when it is cut off or was changed, the first element is an
 // error that matches [ErrArchive]. Each loop opens the file anew.
 //
-// Of the operation a story has what the file has: ids, action, request, status and
-// times, and no customer, version, key, body or result. Those are in the ledger.
+// Of the operation a story has what the file has: ids, action, request, amount, status
+// and times, and no customer, version, key, body or result. Those are in the ledger.
 //
 // The file is gzip over lines of JSON: a head, one line for each operation, and an
 // end with the counts and the SHA-256 of all bytes before that line. Names are those
@@ -99,6 +99,7 @@ type archived struct {
 	Successor    string          `json:"superseded_by,omitzero"`
 	RequestID    string          `json:"request_id,omitzero"`
 	ErrorCode    string          `json:"error_code,omitzero"`
+	Amount       *store.Amount   `json:"amount,omitzero"`
 	CreatedAt    int64           `json:"created_at_ms"`
 	UpdatedAt    int64           `json:"updated_at_ms"`
 	Attempts     []store.Attempt `json:"attempts"`
@@ -119,6 +120,9 @@ func (one *archived) equal(other *archived) bool { return reflect.DeepEqual(one,
 
 // adopt gives the rows the id of their operation, which a file does not repeat.
 func (one *archived) adopt() {
+	if one.Amount != nil {
+		one.Amount.OperationID = one.ID
+	}
 	for i := range one.Attempts {
 		one.Attempts[i].OperationID = one.ID
 	}
@@ -134,7 +138,11 @@ func (one *archived) story(at int64) (*Story, error) {
 		Driver: one.Driver, Status: one.Status, PossiblySent: one.PossiblySent, ParentID: one.ParentID, Supersedes: one.Supersedes,
 		RequestID: one.RequestID, ErrorCode: one.ErrorCode, CreatedAt: one.CreatedAt, UpdatedAt: one.UpdatedAt, AttemptCount: len(one.Attempts),
 	}}
-	return f.tell(at)
+	s, err := f.tell(at)
+	if err == nil && one.Amount != nil {
+		s.Operation.Amount, err = amountOf(*one.Amount)
+	}
+	return s, err
 }
 
 // archiveWriter writes an archive's file.

@@ -35,11 +35,15 @@ func TestEveryFieldGoesThroughAnArchive(t *testing.T) {
 	n := 0
 	var a, empty store.Attempt
 	var e, blank store.Event
+	var money store.Amount
 	fill(reflect.ValueOf(&a).Elem(), &n)
 	fill(reflect.ValueOf(&e).Elem(), &n)
+	fill(reflect.ValueOf(&money).Elem(), &n)
 	row := &store.Operation{ID: "op"}
 	a.OperationID, e.OperationID, empty.OperationID, blank.OperationID = row.ID, row.ID, row.ID, row.ID
+	money.OperationID = row.ID
 	was := newArchived(row, []store.Attempt{a, empty}, []store.Event{e, blank})
+	was.Amount = &money
 
 	to := store.Archive{File: filepath.Join(t.TempDir(), "a.gz")}
 	w, err := createArchive(&to)

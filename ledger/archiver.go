@@ -207,6 +207,13 @@ func readDetails(ctx context.Context, tx store.Tx, id string) (*archived, error)
 		return nil, err
 	}
 	one := newArchived(row, attempts, history)
+	amounts, err := tx.Amounts(ctx, []string{id})
+	if err != nil {
+		return nil, err
+	}
+	if a, ok := amounts[id]; ok {
+		one.Amount = &a
+	}
 	switch next, err := tx.Successor(ctx, id); {
 	case err == nil:
 		one.Successor = next.ID

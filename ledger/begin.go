@@ -122,11 +122,14 @@ func (d *Drive) undisturbed(ctx context.Context, tx store.Tx) error {
 	return err
 }
 
-// add inserts a new operation.
+// add inserts a new operation, with its money where it has any.
 func (d *Drive) add(ctx context.Context, tx store.Tx, row *store.Operation) error {
 	err := tx.Insert(ctx, row)
 	if errors.Is(err, store.ErrExists) {
 		return d.taken(ctx, tx)
+	}
+	if err == nil && d.draft.Amount != nil {
+		err = d.draft.Amount.insert(ctx, tx, row.ID)
 	}
 	return err
 }

@@ -116,7 +116,9 @@ func (l *Ledger) closing(ctx context.Context, tx store.Tx, row *store.Operation,
 	if err != nil {
 		return nil, err
 	}
-	return foretell(row, now, max(now, parked), ahead, every), nil
+	c := foretell(row, now, max(now, parked), ahead, every)
+	c.Operation, err = whole(ctx, tx, row)
+	return c, err
 }
 
 // foretell is what follows for an operation when its place is open from a moment on

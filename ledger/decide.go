@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/botix-pro/sdk-go/ledger/internal/store"
 )
@@ -77,12 +78,19 @@ func (l *Ledger) Reconcile(ctx context.Context, id string, ask func(ctx context.
 		return nil, fmt.Errorf("operation %q: %w", id, err)
 	}
 	defer d.Close()
+	now, err := l.Operation(ctx, id)
 	if Status(d.op.Status) == StatusSucceeded {
-		return operation(&d.op), nil
+		return now, err
 	}
-	r := &ruling{ledger: l, after: d.op}
-	r.after.Lease.Until = 0
-	v, by, err := ask(ctx, d.Operation())
+	r := &ruling{ledger: l, after: now}
+	var v Verdict
+	var by Decision
+	if err == nil {
+		now.LockedUntil = time.Time{} // as it is given back
+		op := d.Operation()
+		op.Amount = now.Amount
+		v, by, err = ask(ctx, op)
+	}
 	if err == nil && v.Kind != "" {
 		if r, err = l.ruling(v, by); err == nil {
 			err = l.store.Write(ctx, func(tx store.Tx) error {
@@ -162,7 +170,7 @@ type ruling struct {
 	verdict  Verdict
 	by       Decision
 	evidence string
-	after    store.Operation // what is returned
+	after    *Operation // what is returned
 }
 
 // ruling checks what can be checked without the operation.
@@ -184,7 +192,7 @@ func (r *ruling) end(id string, err error) (*Operation, error) {
 		return nil, fmt.Errorf("operation %q: %w", id, err)
 	}
 	r.ledger.Notify() // for what is due now
-	return operation(&r.after), nil
+	return r.after, nil
 }
 
 // decide applies the verdict to an operation that nobody else drives.
@@ -194,8 +202,9 @@ func (r *ruling) decide(ctx context.Context, tx store.Tx, was *store.Operation) 
 	}
 	v, l := &r.verdict, r.ledger
 	if v.Kind == VerdictHappened && was.Status == string(StatusSucceeded) {
-		r.after = *was
-		return v.repeats(was)
+		var err error
+		r.after, err = whole(ctx, tx, was)
+		return errors.Join(err, v.repeats(was))
 	}
 	attempts, err := tx.Attempts(ctx, was.ID)
 	if err != nil {
@@ -237,8 +246,8 @@ func (r *ruling) decide(ctx context.Context, tx store.Tx, was *store.Operation) 
 	err = change{
 		was: was, is: &row, next: released(row.Lease), cause: rule.cause, by: r.by, evidence: r.evidence,
 	}.write(ctx, tx)
-	if v.Kind != VerdictReissue {
-		r.after = row
+	if err == nil && v.Kind != VerdictReissue {
+		r.after, err = whole(ctx, tx, &row)
 	}
 	return err
 }
@@ -261,7 +270,9 @@ func (r *ruling) cancel(ctx context.Context, tx store.Tx, was *store.Operation) 
 	row.UpdatedAt = r.ledger.store.Now()
 	stands.write(&row)
 	err = change{was: was, is: &row, next: released(row.Lease), cause: CauseCancelled, by: r.by}.write(ctx, tx)
-	r.after = row
+	if err == nil {
+		r.after, err = whole(ctx, tx, &row)
+	}
 	return err
 }
 

@@ -27,7 +27,7 @@
 // fail with an *[UnavailableError], [ErrClosed] or the error of its context. [retry.OutcomeOf]
 // tells of each what is known of the effect; what to do:
 //
-//	*MismatchError, ErrIntent            correct the call: nothing was sent now
+//	*MismatchError, ErrIntent, ErrAmount correct the call: nothing was sent now
 //	ErrInProgress, *BlockedError         make the same call again: nothing was sent now
 //	*NoExecutorError                     open the client that it needs: nothing was sent now
 //	*UnrecordedError                     use the result; a repeat asks the server, under the same key

@@ -25,6 +25,7 @@ type Draft struct {
 	API, Origin, Credential string
 	Key                     string // "": made from the intent
 	Payload                 Payload
+	Amount                  *Amount // of money that it moves or sets; nil for none
 	Significance            Significance
 	Driver                  Driver
 	Keeping                 Keeping // what it leaves open is as the ledger says
@@ -131,6 +132,11 @@ func (d *Drive) prepare() error {
 			return err
 		}
 		intent.Version = draft.Key
+	}
+	if draft.Amount != nil {
+		if err := draft.Amount.Check(); err != nil {
+			return err
+		}
 	}
 	fingerprint, err := NewFingerprint(draft.Payload, draft.Significance)
 	if err != nil {

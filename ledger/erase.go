@@ -37,8 +37,8 @@ type Unended struct {
 // operation of this namespace whose intent names it, the body and the result,
 // sealed or not, the texts of errors, and the reasons that people gave. What
 // stays are ids, statuses, times and error codes, the path, the fingerprint and
-// the key, so that no intent is carried out a second time; a repeat of one that
-// has succeeded is told [ErrResultNotKept]. Each operation's history says who
+// the key, so that no intent is carried out a second time, and amounts, so that sums
+// stay right; a repeat of one that has succeeded is told [ErrResultNotKept]. Each operation's history says who
 // erased, and why.
 //
 // An operation that has not ended loses the texts and keeps its body, which is

@@ -29,8 +29,12 @@ func (l *Ledger) Inquire(ctx context.Context, id string) (*Inquiry, error) {
 	if err != nil {
 		return nil, err
 	}
+	op, err := l.Operation(ctx, id)
+	if err != nil {
+		return nil, err
+	}
 	d := l.stored(row, attempts, Place{row.API, row.Origin, row.Credential})
-	q := &Inquiry{Operation: operation(row), Attempts: d.Attempts(), drive: d}
+	q := &Inquiry{Operation: op, Attempts: d.Attempts(), drive: d}
 	if offset, known := d.ServerOffset(); known {
 		q.ServerOffset = &offset
 	}

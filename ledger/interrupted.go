@@ -25,16 +25,20 @@ func (l *Ledger) Interrupted(ctx context.Context) iter.Seq2[*Operation, error] {
 		var after store.Operation
 		for {
 			var page []store.Operation
+			var all []*Operation
 			err := l.store.Read(ctx, func(tx store.Tx) (err error) {
 				page, err = tx.Interrupted(ctx, l.namespace, l.store.Now(), after, interruptedPage)
+				if err == nil {
+					all, err = wholes(ctx, tx, page)
+				}
 				return err
 			})
 			if err != nil {
 				yield(nil, &UnreadableError{err})
 				return
 			}
-			for i := range page {
-				if !yield(operation(&page[i]), nil) {
+			for _, op := range all {
+				if !yield(op, nil) {
 					return
 				}
 			}

@@ -76,16 +76,10 @@ func (l *Ledger) List(ctx context.Context, f Filter) (*Page, error) {
 	var all []*Operation
 	err = l.store.Read(ctx, func(tx store.Tx) error {
 		rows, err := tx.List(ctx, q)
-		if err != nil {
-			return err
+		if err == nil {
+			all, err = wholes(ctx, tx, rows)
 		}
-		all = make([]*Operation, len(rows))
-		for i := range rows {
-			if all[i], err = whole(ctx, tx, &rows[i]); err != nil {
-				return err
-			}
-		}
-		return nil
+		return err
 	})
 	switch {
 	case errors.Is(err, store.ErrNotFound):

@@ -268,11 +268,11 @@ func progress(ctx context.Context, tx store.Tx, row *store.Operation) (*Progress
 		return nil, err
 	}
 	children, err := tx.Children(ctx, row.ID)
-	p := &Progress{Operation: op}
-	for i := range children {
-		p.Steps = append(p.Steps, operation(&children[i]))
+	if err != nil {
+		return nil, err
 	}
-	return p, err
+	steps, err := wholes(ctx, tx, children)
+	return &Progress{Operation: op, Steps: steps}, err
 }
 
 // machine is a Machine without its type of input, as the ledger knows it.

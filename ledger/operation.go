@@ -32,8 +32,9 @@ type Operation struct {
 	Fingerprint string
 	Method      string
 	Path        string
-	Body        []byte `json:"-"` // the exact bytes; nil once final, or where none are kept in clear: see [Ledger.Body]
-	BodyKey     string // the id of the key that the body is sealed under; "" where it is not
+	Amount      *Amount // of money that it moves or sets; nil for none, and where a [Drive] tells it
+	Body        []byte  `json:"-"` // the exact bytes; nil once final, or where none are kept in clear: see [Ledger.Body]
+	BodyKey     string  // the id of the key that the body is sealed under; "" where it is not
 
 	Status    Status
 	State     State // of a workflow

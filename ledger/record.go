@@ -110,8 +110,14 @@ func (d *Drive) put(ctx context.Context, tx store.Tx) (op *Operation, isNew bool
 	if err != nil {
 		return nil, false, err
 	}
-	op, err = whole(ctx, tx, &row)
-	return op, true, err
+	op = operation(&row)
+	if d.draft.workflow != nil {
+		op.State = State(d.draft.workflow.State)
+	}
+	if d.draft.Amount != nil {
+		op.Amount = new(*d.draft.Amount)
+	}
+	return op, true, nil
 }
 
 // recorded returns the operation that the intent has already, if it is for the

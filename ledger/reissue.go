@@ -40,10 +40,15 @@ func (r *ruling) reissue(ctx context.Context, tx store.Tx, was *store.Operation)
 	if err := tx.Insert(ctx, &row); err != nil {
 		return err
 	}
-	r.after = row
 	at, err := tx.Expiry(ctx, was.ID)
 	if err == nil && at > now { // one that has passed was known to whoever decided
 		err = tx.SetExpiry(ctx, row.ID, at)
+	}
+	if err == nil {
+		err = sameAmount(ctx, tx, was.ID, row.ID)
+	}
+	if err == nil {
+		r.after, err = whole(ctx, tx, &row)
 	}
 	return err
 }

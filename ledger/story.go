@@ -52,7 +52,11 @@ func (l *Ledger) Story(ctx context.Context, id string) (*Story, error) {
 		if err != nil {
 			return err
 		}
-		steps, err := tx.Children(ctx, id)
+		children, err := tx.Children(ctx, id)
+		if err != nil {
+			return err
+		}
+		steps, err := wholes(ctx, tx, children)
 		if err != nil {
 			return err
 		}
@@ -91,7 +95,7 @@ type facts struct {
 	row       *store.Operation
 	attempts  []store.Attempt
 	history   []store.Event
-	steps     []store.Operation
+	steps     []*Operation
 	archives  []store.Archive
 	successor string // id of the operation that took its place
 	state     State  // of a workflow
@@ -100,7 +104,7 @@ type facts struct {
 
 func (f *facts) tell(now int64) (*Story, error) {
 	row, attempts := f.row, f.attempts
-	s := &Story{Operation: operation(row), Closing: f.closing, At: moment(now)}
+	s := &Story{Operation: operation(row), Steps: f.steps, Closing: f.closing, At: moment(now)}
 	recorded := "recorded, to be sent by its " + row.Driver
 	if row.Kind == string(KindWorkflow) {
 		recorded = "begun"
@@ -139,9 +143,6 @@ func (f *facts) tell(now int64) (*Story, error) {
 		s.Events = append(s.Events, StoryEvent{At: moment(a.BegunAt), What: what, Who: a.Who, Why: a.Why})
 	}
 	slices.SortStableFunc(s.Events, func(a, b StoryEvent) int { return a.At.Compare(b.At) })
-	for i := range f.steps {
-		s.Steps = append(s.Steps, operation(&f.steps[i]))
-	}
 	s.Advice = advise(circumstancesOf(row, attempts, f.history, f.state, f.successor != "", now))
 	return s, nil
 }
@@ -202,6 +203,9 @@ func (s *Story) text(customer string) string {
 	}
 	if op.Method != "" {
 		fmt.Fprintf(&b, "  request  %s %s%s\n", op.Method, op.Origin, op.Path)
+	}
+	if op.Amount != nil {
+		fmt.Fprintf(&b, "  amount   %s\n", op.Amount)
 	}
 	if op.Key != "" {
 		fmt.Fprintf(&b, "  key      %s\n", s.key(customer))

@@ -187,7 +187,10 @@ func (i incident) story() *Story {
 		Key: "shop:order-confirmed:cust_42:order-1024", CreatedAt: begun, UpdatedAt: begun,
 	}
 	i.change(row)
-	f := facts{row: row, attempts: i.attempts, history: i.history, steps: i.steps, successor: i.successor}
+	f := facts{row: row, attempts: i.attempts, history: i.history, successor: i.successor}
+	for n := range i.steps {
+		f.steps = append(f.steps, operation(&i.steps[n]))
+	}
 	if now := begun + 10*minute; closes(row, now) {
 		f.closing = foretell(row, now, now, i.ahead, time.Second)
 	}

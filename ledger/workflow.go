@@ -116,17 +116,39 @@ func stored(row *store.Operation) standing {
 
 // whole is an operation with what other tables have of it.
 func whole(ctx context.Context, tx store.Tx, row *store.Operation) (*Operation, error) {
-	op := operation(row)
-	if op.Kind != KindWorkflow {
-		return op, nil
-	}
-	w, err := tx.Workflow(ctx, row.ID)
-	if errors.Is(err, store.ErrNotFound) {
-		return op, nil
-	}
+	all, err := wholes(ctx, tx, []store.Operation{*row})
 	if err != nil {
 		return nil, err
 	}
-	op.State = State(w.State)
-	return op, nil
+	return all[0], nil
+}
+
+// wholes are several.
+func wholes(ctx context.Context, tx store.Tx, rows []store.Operation) ([]*Operation, error) {
+	all := make([]*Operation, len(rows))
+	var calls []string
+	for i := range rows {
+		all[i] = operation(&rows[i])
+		if all[i].Kind != KindWorkflow {
+			calls = append(calls, rows[i].ID)
+			continue
+		}
+		w, err := tx.Workflow(ctx, rows[i].ID)
+		switch {
+		case err == nil:
+			all[i].State = State(w.State)
+		case !errors.Is(err, store.ErrNotFound):
+			return nil, err
+		}
+	}
+	if len(calls) == 0 {
+		return all, nil
+	}
+	amounts, err := tx.Amounts(ctx, calls)
+	for _, op := range all {
+		if row, ok := amounts[op.ID]; ok && err == nil {
+			op.Amount, err = amountOf(row)
+		}
+	}
+	return all, err
 }

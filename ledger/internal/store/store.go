@@ -200,6 +200,7 @@ type Tx interface {
 	InboxTx
 	MarkTx
 	WorkflowTx
+	AmountTx
 	ArchiveTx
 	// SetExpiry makes an operation wanted until a moment only, and Expiry returns
 	// that; 0 for none.

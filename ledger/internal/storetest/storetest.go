@@ -31,6 +31,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		{"archives", archiveCases},
 		{"inbox", inboxCases},
 		{"workflows", workflowCases},
+		{"amounts", amountCases},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, c := range group.cases {

@@ -436,6 +436,46 @@ CREATE TABLE ledger_outbox (
     tries         INTEGER NOT NULL CHECK (tries >= 0),
     not_before_ms INTEGER NOT NULL CHECK (not_before_ms > 0)) STRICT, WITHOUT ROWID;
 
+CREATE INDEX ledger_operations_closing ON ledger_operations (namespace, resend_until_ms)
+    WHERE status = 'reconciling' AND resend_until_ms > 0;
+
+CREATE INDEX ledger_outbox_due ON ledger_outbox (namespace, api, origin, credential, not_before_ms);
+
+CREATE TABLE ledger_amounts (
+    operation_id TEXT    NOT NULL PRIMARY KEY REFERENCES ledger_operations (id),
+    kind         TEXT    NOT NULL CHECK (kind = 'moved' OR kind = 'set'),
+    amount       TEXT    NOT NULL CHECK (length(amount) <= 30),
+    units        INTEGER NOT NULL,
+    currency     TEXT    NOT NULL CHECK (length(currency) <= 16), -- '' where nobody told
+
+    -- A minus or none, digits without superfluous zeros in front, and a point only
+    -- between digits.
+    CHECK ((amount GLOB '[0-9]*' OR amount GLOB '-[0-9]*') AND amount NOT GLOB '?*[^0-9.]*'),
+    CHECK (amount NOT GLOB '0[0-9]*' AND amount NOT GLOB '-0[0-9]*'),
+    CHECK (amount NOT GLOB '*.' AND amount NOT GLOB '*.*.*'),
+    -- At most 10 digits before the point, and nothing but zeros after 8 behind it.
+    CHECK (instr(amount || '.', '.') <= 11 + (amount GLOB '-*')),
+    CHECK (trim(substr(amount, instr(amount || '.', '.') + 9), '0') = ''),
+    CHECK (units = CAST(substr(amount, 1, instr(amount || '.', '.') - 1)
+        || substr(substr(amount, instr(amount || '.', '.') + 1) || '00000000', 1, 8) AS INTEGER))
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER ledger_amounts_update BEFORE UPDATE ON ledger_amounts
+BEGIN
+    SELECT RAISE(ABORT, 'amounts do not change');
+END;
+
+CREATE TRIGGER ledger_amounts_delete BEFORE DELETE ON ledger_amounts
+BEGIN
+    SELECT RAISE(ABORT, 'amounts do not change');
+END;
+
+CREATE TRIGGER ledger_amounts_replace BEFORE INSERT ON ledger_amounts
+WHEN EXISTS (SELECT 1 FROM ledger_amounts WHERE operation_id = NEW.operation_id)
+BEGIN
+    SELECT RAISE(ABORT, 'amounts do not change');
+END;
+
 CREATE VIEW partner_operations AS
 SELECT o.id            AS operation_id,
        o.parent_id     AS parent_operation_id,
@@ -449,6 +489,10 @@ SELECT o.id            AS operation_id,
        nullif(o.target_id, '')  AS target_public_id,
        o.status,
        w.state,
+       a.amount,                                   -- a text: no digit is lost
+       nullif(a.currency, '')   AS currency,
+       a.units         AS amount_units,            -- of 10^-8: what sum() may add
+       a.kind          AS amount_kind,             -- moved, or set as a bound
        nullif(o.next_step, '')  AS next_step,
        o.possibly_sent,
        o.attempt_count,
@@ -459,10 +503,7 @@ SELECT o.id            AS operation_id,
        strftime('%Y-%m-%dT%H:%M:%fZ', nullif(o.first_sent_at_ms, 0) / 1000.0, 'unixepoch') AS first_sent_at,
        strftime('%Y-%m-%dT%H:%M:%fZ', nullif(o.not_before_ms, 0) / 1000.0, 'unixepoch')    AS not_before,
        strftime('%Y-%m-%dT%H:%M:%fZ', nullif(o.locked_until_ms, 0) / 1000.0, 'unixepoch')  AS locked_until
-  FROM ledger_operations AS o LEFT JOIN ledger_workflows AS w ON w.operation_id = o.id;
-
-CREATE INDEX ledger_operations_closing ON ledger_operations (namespace, resend_until_ms)
-    WHERE status = 'reconciling' AND resend_until_ms > 0;
-
-CREATE INDEX ledger_outbox_due ON ledger_outbox (namespace, api, origin, credential, not_before_ms);
+  FROM ledger_operations AS o
+  LEFT JOIN ledger_workflows AS w ON w.operation_id = o.id
+  LEFT JOIN ledger_amounts   AS a ON a.operation_id = o.id;
 
