@@ -61,6 +61,11 @@ type Contract struct {
 	// refuses. [New] refuses them too. "": it cannot be told by the key.
 	ProjectKeyPrefix string
 
+	// Currency is that of the account, which requests do not name: it is kept with
+	// their amounts. An [Auditor] fails where the server tells another. "": it is not
+	// known.
+	Currency string
+
 	// MinimumTopUp refuses smaller top-ups before they are sent. Unset: only the
 	// server judges.
 	MinimumTopUp money.Amount
@@ -94,6 +99,7 @@ func DefaultContract() Contract {
 		Scopes:            maps.Clone(defaultScopes),
 		Retention:         7 * 24 * time.Hour,
 		StoresEveryAnswer: true,
+		Currency:          "RUB",
 		ProjectKeyPrefix:  "btx_live_",
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/botix-pro/sdk-go/internal/rest"
+	"github.com/botix-pro/sdk-go/ledger"
 )
 
 // ErrContract is matched by errors of [New] about a [Contract] that cannot work.
@@ -201,6 +202,10 @@ func (c *Contract) checkRest() error {
 	}
 	if c.MinimumTopUp.IsSet() && c.MinimumTopUp.Sign() < 0 {
 		return errors.New("the minimum top-up is negative")
+	}
+	zero := ledger.Amount{Kind: ledger.AmountSet, Text: "0", Currency: c.Currency}
+	if err := zero.Check(); err != nil {
+		return err
 	}
 	return nil
 }

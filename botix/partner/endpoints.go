@@ -10,6 +10,7 @@ import (
 	"github.com/botix-pro/sdk-go/internal/call"
 	"github.com/botix-pro/sdk-go/internal/friend"
 	"github.com/botix-pro/sdk-go/internal/rest"
+	"github.com/botix-pro/sdk-go/ledger"
 )
 
 // operation is what is known of an operation whatever its route.
@@ -18,9 +19,10 @@ type operation struct {
 	method string   // in the default contract
 	ids    []string // that a call names; the path has to name the last
 
-	takes    string   // the object of the request's body; "": no body
-	decimals []string // its amounts of money: 10 and 10.00 are one
-	gives    string   // the object, or those of the list, in the answer; "": none
+	takes string // the object of the request's body; "": no body
+	moves string // its member that says how much money is moved,
+	sets  string // or to how much a bound is set: 10 and 10.00 are one
+	gives string // the object, or those of the list, in the answer; "": none
 
 	lane, group string      // see [call.Endpoint]
 	audit       AuditAction // of the events that it leaves in the audit log
@@ -59,11 +61,11 @@ var operations = []operation{
 		find: findGroupUpdate, known: "the group: it is as was asked for; if not, the audit log since"},
 	{name: "groupsDelete", method: http.MethodDelete, ids: []string{"group"}, lane: "group:{group}", group: "group:{customer}", audit: AuditGroupDelete, source: ledgerGuide, revive: revived[botix.RawJSON, struct{}],
 		find: findGroupDeletion, known: "the group: it is gone"},
-	{name: "spendLimitUpdate", method: http.MethodPatch, ids: []string{"group"}, takes: "spend_limit", decimals: []string{"spend_limit"}, gives: "spend_limit",
+	{name: "spendLimitUpdate", method: http.MethodPatch, ids: []string{"group"}, takes: "spend_limit", sets: "spend_limit", gives: "spend_limit",
 		lane: "limit:{group}", group: "limit:{group}", audit: AuditSpendLimitUpdate, source: ledgerGuide, revive: revived[SpendLimit, SpendLimitUpdate],
 		find: findLimit, known: "the group: its limit; if not, the audit log since"},
 
-	{name: "topUpsCreate", method: http.MethodPost, ids: []string{"group"}, takes: "transaction", decimals: []string{"amount"}, gives: "transaction",
+	{name: "topUpsCreate", method: http.MethodPost, ids: []string{"group"}, takes: "transaction", moves: "amount", gives: "transaction",
 		group: "wallet:{group}", audit: AuditTopUpCreate, source: ledgerGuide, revive: revived[Transaction, CreateTopUp],
 		find: findTopUp, known: "transactions of the group: the reference and amount, and not older than the request"},
 	{name: "transactionsList", method: http.MethodGet, gives: "transaction", source: ledgerGuide},
@@ -123,8 +125,13 @@ func (c *Contract) row(op *operation, names *spelling) *endpoint {
 	if c.StoresEveryAnswer {
 		e.Proof = call.ProofKey
 	}
-	for _, field := range op.decimals {
-		e.Significance.Decimals = append(e.Significance.Decimals, names.name(op.takes, field))
+	e.Money = call.Money{Field: op.moves, Kind: ledger.AmountMoved, Currency: c.Currency}
+	if op.sets != "" {
+		e.Money.Field, e.Money.Kind = op.sets, ledger.AmountSet
+	}
+	if e.Money.Field != "" {
+		e.Money.Field = names.name(op.takes, e.Money.Field)
+		e.Significance.Decimals = []string{e.Money.Field}
 	}
 	return e
 }

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/botix-pro/sdk-go/botix"
+	"github.com/botix-pro/sdk-go/ledger"
 	"github.com/botix-pro/sdk-go/money"
 )
 
@@ -96,12 +97,22 @@ func (in *input) moment(name string, t time.Time) {
 	}
 }
 
+// amount checks one that must be given, and that a ledger can keep where there is one.
+func (in *input) amount(field string, a money.Amount) {
+	if !a.IsSet() {
+		in.fail(field, "is unset")
+		return
+	}
+	kept := ledger.Amount{Kind: in.ep.Money.Kind, Text: a.String(), Currency: in.ep.Money.Currency}
+	if err := kept.Check(); err != nil && in.c.engine.Ledger != nil {
+		in.fail(field, "is refused: "+err.Error())
+	}
+}
+
 // notNegative checks an amount that must be given.
 func (in *input) notNegative(field string, a money.Amount) {
-	switch {
-	case !a.IsSet():
-		in.fail(field, "is unset")
-	case a.Sign() < 0:
+	in.amount(field, a)
+	if a.Sign() < 0 {
 		in.fail(field, "is negative")
 	}
 }

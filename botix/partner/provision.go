@@ -103,6 +103,8 @@ func (c *Client) checked(customer Customer) (Customer, error) {
 		return customer, &botix.InputError{Operation: "Provision", Field: field, Problem: problem}
 	}
 	i := ledger.Intent{Customer: customer.ID, Action: ledger.ActionProvisionCustomer, Version: customer.SignupVersion}
+	limit := c.input(context.Background(), "spendLimitUpdate") // nothing is made for one that would be refused
+	limit.notNegative("spend_limit", customer.SpendLimit)
 	switch {
 	case c.engine.Ledger == nil:
 		return fail("the client", "has no ledger: it was made with WithoutLedger")
@@ -110,8 +112,8 @@ func (c *Client) checked(customer Customer) (Customer, error) {
 		return fail("the client", "has no store for the secrets of keys (botix.WithSecretStore)")
 	case i.Check() != nil:
 		return fail("the customer", i.Check().Error())
-	case !customer.SpendLimit.IsSet() || customer.SpendLimit.Sign() < 0:
-		return fail("spend_limit", "is unset or negative")
+	case limit.err != nil:
+		return fail("spend_limit", limit.err.Problem)
 	case customer.ProjectID < 0:
 		return fail("project_id", "is negative")
 	}

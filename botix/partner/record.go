@@ -213,9 +213,8 @@ func (p TopUpGroup) wish(ctx context.Context, c *Client) *input {
 	in := c.input(ctx, "topUpsCreate")
 	in.group(p.GroupID)
 	in.required("reference", p.Reference)
+	in.amount("amount", p.Amount)
 	switch least := c.contract.MinimumTopUp; {
-	case !p.Amount.IsSet():
-		in.fail("amount", "is unset")
 	case p.Amount.Sign() <= 0:
 		in.fail("amount", "is not above 0")
 	case p.Amount.Cmp(least) < 0:

@@ -45,7 +45,7 @@ type WalletLine struct {
 	Operation   *ledger.Operation // nil: none of the ledger
 	Transaction *Transaction      // nil: none that is listed. Of a drift: the last one before it
 	Reference   string            // the caller's own, of the payment
-	Amount      money.Amount      // as the ledger has it; unset where it has, or keeps, none
+	Amount      money.Amount      // as the ledger has it; unset where there is no operation
 
 	// Difference is what the line adds to the balance that the ledger does not
 	// account for; below 0 where the balance lacks it.
@@ -245,7 +245,9 @@ func (a *Auditor) wallet(ctx context.Context, group GroupID) (*Wallet, error) {
 		if err != nil {
 			return nil, err
 		}
-		b.credits = append(b.credits, a.credit(ctx, op))
+		if err := a.owes(ctx, &b, op); err != nil {
+			return nil, err
+		}
 	}
 	return a.close(&b)
 }
@@ -302,7 +304,9 @@ func (a *Auditor) wallets(ctx context.Context) ([]*Wallet, error) {
 		}
 		group := GroupID(a.rows["topUpsCreate"].idsIn(op.Path)["group"])
 		if b := books[group]; b != nil {
-			b.credits = append(b.credits, a.credit(ctx, op))
+			if err := a.owes(ctx, b, op); err != nil {
+				return nil, err
+			}
 		}
 	}
 	var all []*Wallet

@@ -2,6 +2,7 @@ package partner_test
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -230,7 +231,7 @@ func TestWallet(t *testing.T) {
 					b.Fatal(err)
 				}
 			},
-			want: "64.99+0=65 differs evt_4 0.01",
+			want: "65+0=65 differs evt_4 0",
 		},
 
 		"the list lags behind": {
@@ -257,7 +258,32 @@ func TestWallet(t *testing.T) {
 					return true
 				})
 			},
-			want: "40+0=60 drift -0.01 after 10.00 differs evt_2 20.01",
+			want: "60+0=60 drift -0.01 after 10.00 differs evt_2 0.01",
+		},
+		"requests and answers are erased": {
+			then: func(b *books) { b.erase() },
+			want: "60+0=60",
+		},
+		"requests and answers are erased, and a transaction is not listed any more": {
+			then: func(b *books) {
+				b.erase()
+				b.rewrite(func(tx map[string]any) bool { return tx["reference"] != "evt_2" })
+			},
+			want: "60+0=60 drift 20 after 10.00 missing -20",
+		},
+		"they were recorded when the ledger kept no amounts": {
+			then: func(b *books) {
+				for _, query := range []string{"DROP TRIGGER ledger_amounts_delete", "DELETE FROM ledger_amounts"} {
+					err := b.led.InTx(b.Context(), func(ctx context.Context, tx *sql.Tx) error {
+						_, err := tx.ExecContext(ctx, query)
+						return err
+					})
+					if err != nil {
+						b.Fatal(err)
+					}
+				}
+			},
+			want: "60+0=60",
 		},
 		"the group is gone": {
 			then: func(b *books) {
@@ -296,6 +322,14 @@ func TestWallet(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// erase blanks what the ledger has of the customer in words.
+func (b *books) erase() {
+	b.Helper()
+	if e, err := b.led.Erase(b.Context(), "cust_42", ledger.Decision{Who: "dpo", Why: "request 17"}); err != nil || e.Erased != 3 {
+		b.Fatalf("Erase = %+v, %v", e, err)
 	}
 }
 

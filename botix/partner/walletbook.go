@@ -18,7 +18,7 @@ import (
 type book struct {
 	group    GroupID
 	readAt   time.Time
-	currency string
+	currency unit
 	credits  []*credit
 	topUps   []*Transaction // in the order listed
 	other    money.Amount   // of everything else
@@ -30,7 +30,9 @@ type book struct {
 // credit is a top-up as the ledger has it.
 type credit struct {
 	op        *ledger.Operation
-	amount    money.Amount // unset: not kept
+	amount    money.Amount // that was asked for; unset: recorded when the ledger kept none
+	currency  string
+	answered  money.Amount // unset: not kept
 	reference string       // "": not kept
 	listed    *Transaction
 	// asked reports whether a transaction is what the operation asked for.
@@ -39,9 +41,8 @@ type credit struct {
 
 // enter takes a transaction from the list.
 func (b *book) enter(tx *Transaction) error {
-	b.currency = cmp.Or(b.currency, tx.Currency)
-	if tx.Currency != "" && tx.Currency != b.currency {
-		return fmt.Errorf("the wallet of group %s has transactions in %s and in %s, which cannot be added", b.group, b.currency, tx.Currency)
+	if err := b.currency.is(tx.Currency); err != nil {
+		return fmt.Errorf("the wallet of group %s: transaction %s: %w", b.group, tx.ID, err)
 	}
 	b.chain.enter(tx)
 	if tx.Type == TransactionTopUp {
@@ -53,25 +54,57 @@ func (b *book) enter(tx *Transaction) error {
 	return err
 }
 
-// credit reads what the ledger kept of a top-up: the answer of one that succeeded,
-// the request of one that is open. Where neither was kept, its fingerprint still
-// tells whether a transaction is what was asked for.
-func (a *Auditor) credit(ctx context.Context, op *ledger.Operation) *credit {
+// owes takes a top-up of the ledger.
+func (a *Auditor) owes(ctx context.Context, b *book, op *ledger.Operation) error {
+	c, err := a.credit(ctx, op)
+	if err == nil {
+		err = b.currency.is(c.currency)
+	}
+	if err != nil {
+		return fmt.Errorf("the wallet of group %s: operation %s: %w", b.group, op.ID, err)
+	}
+	b.credits = append(b.credits, c)
+	return nil
+}
+
+// unit is the one currency of amounts that are added; "" until one is told.
+type unit string
+
+// is refuses another currency. One that is not told is taken for the same.
+func (u *unit) is(told string) error {
+	if *u != "" && told != "" && told != string(*u) {
+		return fmt.Errorf("amounts in %s and in %s cannot be added; Contract.Currency says what the ledger's are in", *u, told)
+	}
+	*u = unit(cmp.Or(string(*u), told))
+	return nil
+}
+
+// credit reads what the ledger has of a top-up: the amount of each; the reference
+// where its answer is kept, or its request still. The fingerprint tells whether a
+// transaction is what was asked for.
+func (a *Auditor) credit(ctx context.Context, op *ledger.Operation) (*credit, error) {
 	ep := a.rows["topUpsCreate"]
 	c := &credit{op: op, asked: func(tx *Transaction) bool { return a.asked(op, CreateTopUp{tx.Amount, orZero(tx.Reference)}) }}
+	if op.Amount != nil {
+		var err error
+		if c.amount, err = money.Parse(op.Amount.Text); err != nil {
+			return nil, err
+		}
+		c.currency = op.Amount.Currency
+	}
 	if result, err := a.records.Result(op); err == nil {
 		var env answer.Envelope[Transaction, listMeta]
 		if env.Read(200, a.names.answer(result, ep.gives), false).Success {
-			c.amount, c.reference = env.Data.Amount, orZero(env.Data.Reference)
+			c.answered, c.reference = env.Data.Amount, orZero(env.Data.Reference)
 		}
 	}
 	if body, err := a.records.Body(ctx, op, ep.Significance); err == nil {
 		var req CreateTopUp
 		if json.Unmarshal(a.names.stored(body, ep.takes), &req) == nil {
-			c.amount, c.reference = req.Amount, req.Reference
+			c.reference = req.Reference
 		}
 	}
-	return c
+	return c, nil
 }
 
 // asked reports whether req is what an operation was recorded with.
@@ -91,18 +124,13 @@ func (a *Auditor) asked(op *ledger.Operation, req CreateTopUp) bool {
 // close compares what was gathered.
 func (a *Auditor) close(b *book) (*Wallet, error) {
 	w := &Wallet{
-		GroupID: b.group, ReadAt: b.readAt.UTC(), Currency: b.currency,
+		GroupID: b.group, ReadAt: b.readAt.UTC(), Currency: string(b.currency),
 		Other: zeroed(b.other), Balance: zeroed(b.balance), Moving: b.moving, Gone: !b.balance.IsSet(),
 	}
-	slices.SortStableFunc(b.credits, func(x, y *credit) int { return x.op.CreatedAt.Compare(y.op.CreatedAt) })
-	recent := func(op *ledger.Operation) bool {
-		return op.LockedUntil.After(b.readAt) || op.UpdatedAt.After(b.readAt.Add(-a.settle))
-	}
-	lines, err := match(b.credits, b.topUps, recent)
-	if err != nil {
+	var err error
+	if w.Lines, err = a.lines(b, b.readAt); err != nil {
 		return nil, err
 	}
-	w.Lines = lines
 	if err := w.add(b); err != nil || w.Moving {
 		return w, err
 	}
@@ -118,16 +146,33 @@ func (a *Auditor) close(b *book) (*Wallet, error) {
 	return w, err
 }
 
-// add fills in the sums.
-func (w *Wallet) add(b *book) (err error) {
-	w.Credited, w.Listed = zeroed(w.Credited), zeroed(w.Listed)
-	for _, l := range w.Lines {
+// lines are what the ledger and the list make of the top-ups together.
+func (a *Auditor) lines(b *book, readAt time.Time) ([]WalletLine, error) {
+	slices.SortStableFunc(b.credits, func(x, y *credit) int { return x.op.CreatedAt.Compare(y.op.CreatedAt) })
+	return match(b.credits, b.topUps, func(op *ledger.Operation) bool {
+		return op.LockedUntil.After(readAt) || op.UpdatedAt.After(readAt.Add(-a.settle))
+	})
+}
+
+// credited is the ledger's own sum.
+func credited(lines []WalletLine) (sum money.Amount, err error) {
+	sum = zeroed(sum)
+	for _, l := range lines {
 		if l.Operation != nil && l.Operation.Status == ledger.StatusSucceeded && l.Amount.IsSet() {
-			if w.Credited, err = w.Credited.Add(l.Amount); err != nil {
-				return err
+			if sum, err = sum.Add(l.Amount); err != nil {
+				return sum, err
 			}
 		}
 	}
+	return sum, nil
+}
+
+// add fills in the sums.
+func (w *Wallet) add(b *book) (err error) {
+	if w.Credited, err = credited(w.Lines); err != nil {
+		return err
+	}
+	w.Listed = zeroed(w.Listed)
 	for _, tx := range b.topUps {
 		if w.Listed, err = w.Listed.Add(tx.Amount); err != nil {
 			return err

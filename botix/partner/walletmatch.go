@@ -56,15 +56,14 @@ func match(credits []*credit, listed []*Transaction, recent func(*ledger.Operati
 // line is the finding about a top-up of the ledger; ok is false where there is
 // nothing to tell, since nothing was done.
 func (c *credit) line(recent bool, paid map[string]bool) (l WalletLine, ok bool) {
-	l = WalletLine{Operation: c.op, Transaction: c.listed, Reference: c.reference}
+	if !c.amount.IsSet() && c.listed != nil && c.asked(c.listed) {
+		c.amount = c.listed.Amount // the ledger kept none then; the fingerprint proves it
+	}
+	l = WalletLine{Operation: c.op, Transaction: c.listed, Reference: c.reference, Amount: c.amount}
 	if c.listed != nil {
 		l.Reference = orZero(c.listed.Reference)
 	}
 	done := c.op.Status == ledger.StatusSucceeded
-	if done && !c.amount.IsSet() && c.listed != nil && c.asked(c.listed) {
-		c.amount = c.listed.Amount // not kept, and proved by the fingerprint
-	}
-	l.Amount = c.amount
 	again := l.Reference != "" && paid[l.Reference]
 	if c.listed != nil || done || c.op.PossiblySent {
 		paid[l.Reference] = true
@@ -74,7 +73,7 @@ func (c *credit) line(recent bool, paid map[string]bool) (l WalletLine, ok bool)
 		l.Finding = WalletRecent
 	case done && c.listed == nil:
 		l.Finding = WalletMissing
-	case done && (!c.asked(c.listed) || !c.listed.Amount.Equal(c.amount)):
+	case done && (!c.asked(c.listed) || c.answered.IsSet() && !c.answered.Equal(c.amount)):
 		l.Finding = WalletDiffers
 	case done && again:
 		l.Finding = WalletDoubled

@@ -65,6 +65,7 @@ func (e *Engine) Draft(op *Operation) *ledger.Draft {
 		API: e.API, Origin: e.HTTP.Origin(), Credential: e.Credential,
 		Key:     op.Request.Key,
 		Payload: ledger.Payload{Method: op.Request.Method, Path: op.Request.Target(), Body: op.Request.Body},
+		Amount:  op.amount(),
 		Driver:  ledger.DriverCaller,
 		Keeping: op.Keeping, Significance: op.Endpoint.Significance,
 		Retention: max(op.Endpoint.Retention-e.WindowMargin, 0), ReadBack: op.Look != nil,

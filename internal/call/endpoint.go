@@ -53,7 +53,15 @@ type Endpoint struct {
 	Keeping ledger.Keeping
 	// Significance is how requests are compared.
 	Significance ledger.Significance
+	Money        Money  // that a request moves or sets; zero for most
 	Source       string // where these facts come from
+}
+
+// Money is where a request says how much money it is about.
+type Money struct {
+	Field    string // the member of its body; "" for none
+	Kind     ledger.AmountKind
+	Currency string // of all such amounts; "" where it is not known
 }
 
 // Route names the endpoint without any value of a request in it, as spans and

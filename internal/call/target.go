@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"net/url"
 	"strings"
+
+	"github.com/botix-pro/sdk-go/ledger"
 )
 
 // fill puts the values of an operation into a template of its endpoint's row, such
@@ -39,6 +41,20 @@ func (op *Operation) fill(template string) string {
 		template = tail
 	}
 	return b.String()
+}
+
+// amount is the money that the operation moves or sets, to the digit as its request
+// says it; nil for none, such as a limit that is taken away.
+func (op *Operation) amount() *ledger.Amount {
+	m := op.Endpoint.Money
+	if m.Field == "" {
+		return nil
+	}
+	text := inBody(m.Field, op.Request.Body)
+	if text == "" {
+		return nil
+	}
+	return &ledger.Amount{Kind: m.Kind, Text: text, Currency: m.Currency}
 }
 
 // nameOf is a value as part of a target's name, which the ledger keeps in clear:
