@@ -113,6 +113,7 @@ func setIfZero[T comparable](p *T, value T) {
 type account struct {
 	id           int64
 	balance      money
+	drift        money // of it no transaction tells
 	groups       []*group
 	keys         []*groupKey
 	projects     []*subProject

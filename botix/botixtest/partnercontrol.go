@@ -170,13 +170,17 @@ func (p Partner) Spend(groupID, amount string) string {
 }
 
 // Drift adds to a group's wallet, or takes from it when amount has a minus, without a transaction, so that the two no
-// longer agree. It reports whether there is such a group.
+// longer agree. "" names the partner's own balance. It reports whether there is such a group.
 func (p Partner) Drift(groupID, amount string) bool {
 	return look(p, func(a *account) bool {
 		text, minus := strings.CutPrefix(amount, "-")
 		m := mustMoney(text)
 		if minus {
 			m = m.neg()
+		}
+		if groupID == "" {
+			a.balance, a.drift = a.balance.add(m), a.drift.add(m)
+			return true
 		}
 		g, ok := a.group(groupID)
 		if ok {

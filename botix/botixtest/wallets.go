@@ -60,7 +60,7 @@ func (s *Server) book(a *account, g *group, e entry) *transaction {
 
 // balanceAt is the partner's own balance as it was at a time.
 func (a *account) balanceAt(at time.Time) money {
-	var sum money
+	sum := a.drift
 	for _, t := range a.transactions {
 		if !t.born().After(at) {
 			sum = sum.add(t.own)
