@@ -180,6 +180,9 @@ func TestAmountsHoweverRecorded(t *testing.T) {
 				s.Fatal(err)
 			}
 			has(led)
+			if is, err := auditor.Account(s.Context(), partner.AccountPoint{}); err != nil || !is.Agrees() || is.Credited.String() != "7.50" {
+				s.Errorf("Account = %v, %v", is, err)
+			}
 		})
 	})
 }

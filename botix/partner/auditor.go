@@ -28,6 +28,9 @@ type Auditor struct {
 // reads is the Partner API for whoever only looks. The services of a client
 // satisfy it.
 type reads struct {
+	own interface {
+		Balance(context.Context, ...CallOption) (*Balance, error)
+	}
 	groups interface {
 		Get(context.Context, GroupID, ...CallOption) (*Group, error)
 		All(context.Context, ListGroups, ...CallOption) iter.Seq2[*Group, error]
@@ -75,7 +78,7 @@ func (c *Client) Auditor() (*Auditor, error) {
 
 // reads is the client for whoever only looks.
 func (c *Client) reads() reads {
-	return reads{groups: c.Groups, keys: c.Keys, projects: c.Projects, transactions: c.Transactions, audit: c.AuditEvents}
+	return reads{own: c, groups: c.Groups, keys: c.Keys, projects: c.Projects, transactions: c.Transactions, audit: c.AuditEvents}
 }
 
 // wait is as long as a list may lag. It is not begun where ctx would end it.

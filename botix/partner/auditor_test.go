@@ -13,7 +13,7 @@ import (
 // An auditor cannot change anything: what it holds has no method that does.
 func TestAnAuditorOnlyReads(t *testing.T) {
 	t.Parallel()
-	reading := []string{"Get", "List", "All", "Body", "Result", "read"}
+	reading := []string{"Balance", "Get", "List", "All", "Body", "Result", "read"}
 	able := []reflect.Type{
 		reflect.TypeFor[Client](), reflect.TypeFor[botix.Client](), reflect.TypeFor[call.Engine](), reflect.TypeFor[ledger.Ledger](), reflect.TypeFor[ledger.Drive](),
 	}

@@ -156,7 +156,7 @@ func (c *changed) pair(events []*AuditEvent) {
 	}
 }
 
-func firstOf(all []*change, which func(*change) bool) *change {
+func firstOf[T any](all []*T, which func(*T) bool) *T {
 	for _, o := range all {
 		if which(o) {
 			return o

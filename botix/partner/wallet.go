@@ -47,6 +47,10 @@ type WalletLine struct {
 	Reference   string            // the caller's own, of the payment
 	Amount      money.Amount      // as the ledger has it; unset where there is no operation
 
+	// Event is what the audit log has of it, where it is not as it should be and the log
+	// was read ([Auditor.Account]).
+	Event *AuditEvent
+
 	// Difference is what the line adds to the balance that the ledger does not
 	// account for; below 0 where the balance lacks it.
 	Difference money.Amount
@@ -81,14 +85,14 @@ var walletFindings = []struct {
 		"let a person decide about the second; it is not taken back by itself"},
 	{WalletDiffers, "another amount was credited than was asked for, or than the answer said",
 		"ask the platform by the operation's request id"},
-	{WalletForeign, "a top-up is listed that the ledger knows nothing of",
+	{WalletForeign, "a top-up is listed, or in the audit log, that the ledger knows nothing of",
 		"find who made it in the audit log, by its request id (Auditor.Changes)"},
 	{WalletUnsettled, "nobody knows yet whether the top-up was done; with a transaction, that may be it",
 		"reconcile the operation; do not top up again"},
 	{WalletContradicts, "a top-up is listed that the ledger takes for not done",
 		"let a person decide which is true; do not send the operation"},
 	{WalletDrift, "the balance changed by an amount that no transaction tells",
-		"ask the platform, naming the transaction after which it happened"},
+		"ask the platform, naming the transaction after which it happened, or the time since when"},
 }
 
 // Agrees reports whether the three accounts are one: every line agrees, but for
@@ -96,9 +100,10 @@ var walletFindings = []struct {
 func (w *Wallet) Agrees() bool { return !w.Moving && len(w.Differences()) == 0 }
 
 // Differences returns the lines that need somebody.
-func (w *Wallet) Differences() []WalletLine {
-	var all []WalletLine
-	for _, l := range w.Lines {
+func (w *Wallet) Differences() []WalletLine { return differences(w.Lines) }
+
+func differences(lines []WalletLine) (all []WalletLine) {
+	for _, l := range lines {
 		if l.Finding != WalletAgrees && l.Finding != WalletRecent {
 			all = append(all, l)
 		}
@@ -110,27 +115,37 @@ func (w *Wallet) Differences() []WalletLine {
 func (w *Wallet) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "wallet of group %s at %s\n", w.GroupID, w.ReadAt.Format(time.RFC3339))
-	for _, sum := range []struct {
-		what   string
-		amount money.Amount
-	}{
+	writeSums(&b, w.Currency, []sumLine{
 		{"credited, by the ledger", w.Credited}, {"top-ups, as listed", w.Listed}, {"other transactions", w.Other}, {"balance", w.Balance},
-	} {
-		fmt.Fprintf(&b, "  %-24s %16s %s\n", sum.what, sum.amount, w.Currency)
-	}
+	})
 	switch {
 	case w.Moving:
 		b.WriteString("  the balance changed while it was read: not compared\n")
 	case w.Gone:
 		b.WriteString("  the group is gone\n")
 	}
-	for _, l := range w.Differences() {
-		fmt.Fprintf(&b, "  %s\n", l)
-	}
-	if w.Agrees() {
-		fmt.Fprintf(&b, "  all %d lines agree\n", len(w.Lines))
-	}
+	writeLines(&b, w.Lines, w.Agrees())
 	return b.String()
+}
+
+type sumLine struct {
+	what   string
+	amount money.Amount
+}
+
+func writeSums(b *strings.Builder, currency string, sums []sumLine) {
+	for _, sum := range sums {
+		fmt.Fprintf(b, "  %-24s %16s %s\n", sum.what, sum.amount, currency)
+	}
+}
+
+func writeLines(b *strings.Builder, lines []WalletLine, agree bool) {
+	for _, l := range differences(lines) {
+		fmt.Fprintf(b, "  %s\n", l)
+	}
+	if agree {
+		fmt.Fprintf(b, "  all %d lines agree\n", len(lines))
+	}
 }
 
 // String prints the line with what its finding means.
@@ -143,6 +158,9 @@ func (l WalletLine) String() string {
 		if part.value != "" {
 			fmt.Fprintf(&b, "  %s %s", part.name, part.value)
 		}
+	}
+	if e := l.Event; e != nil {
+		fmt.Fprintf(&b, "  by key %s… from %s at %s, request %s", e.KeyPrefix, e.SourceIP, e.CreatedAt.Format(time.RFC3339), e.RequestID)
 	}
 	for _, row := range walletFindings {
 		if row.Finding == l.Finding {
@@ -212,8 +230,10 @@ func (a *Auditor) Wallets(ctx context.Context) iter.Seq2[*Wallet, error] {
 }
 
 // disputed: another reading may tell more.
-func (w *Wallet) disputed() bool {
-	return w.Moving || slices.ContainsFunc(w.Lines, func(l WalletLine) bool {
+func (w *Wallet) disputed() bool { return w.Moving || disputed(w.Lines) }
+
+func disputed(lines []WalletLine) bool {
+	return slices.ContainsFunc(lines, func(l WalletLine) bool {
 		return l.Finding != WalletAgrees && l.Finding != WalletRecent && l.Finding != WalletUnsettled
 	})
 }

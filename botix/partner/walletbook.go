@@ -189,6 +189,9 @@ func (l WalletLine) at() time.Time {
 	if l.Operation != nil {
 		return l.Operation.CreatedAt
 	}
+	if l.Event != nil {
+		return l.Event.CreatedAt
+	}
 	return time.Time{}
 }
 

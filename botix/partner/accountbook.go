@@ -1,0 +1,270 @@
+package partner
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/botix-pro/sdk-go/internal/call"
+	"github.com/botix-pro/sdk-go/ledger"
+	"github.com/botix-pro/sdk-go/money"
+)
+
+// ownBook gathers what is known of the partner's own account: a book for each group
+// that money went to, and what else moved it.
+type ownBook struct {
+	since    AccountPoint
+	currency unit
+	groups   map[GroupID]*book
+	listed   map[TransactionID]bool // top-ups since the start
+	other    money.Amount
+	events   []*AuditEvent // of top-ups
+
+	moving []*Transaction // all that are listed and move the account
+	newest time.Time      // of all that are listed
+}
+
+func (b *ownBook) of(group GroupID) *book {
+	if b.groups[group] == nil {
+		b.groups[group] = &book{group: group}
+	}
+	return b.groups[group]
+}
+
+// enter takes a transaction from the list.
+func (b *ownBook) enter(tx *Transaction) (err error) {
+	if tx.CreatedAt.After(b.newest) {
+		b.newest = tx.CreatedAt
+	}
+	credits := tx.Type == TransactionTopUp && tx.GroupID != nil
+	returns := tx.Type == TransactionRefund && tx.GroupID != nil && tx.Amount.Sign() < 0 // of a group that was deleted
+	if !credits && !returns && tx.GroupID != nil {
+		return nil // it is between the group and its wallet
+	}
+	b.moving = append(b.moving, tx)
+	if err := b.currency.is(tx.Currency); err != nil || slices.Contains(b.since.Counted, tx.ID) {
+		return err
+	}
+	switch {
+	case credits:
+		b.listed[tx.ID] = true
+		g := b.of(*tx.GroupID)
+		g.topUps = append(g.topUps, tx)
+	case returns:
+		b.other, err = zeroed(b.other).Sub(tx.Amount)
+	default:
+		b.other, err = sum(b.other, tx.Amount)
+	}
+	return err
+}
+
+// account reads once. The audit log comes before the list, so that what it has can be
+// listed; the ledger comes last, as in wallet.
+func (a *Auditor) account(ctx context.Context, since AccountPoint) (*Account, error) {
+	b := ownBook{since: since, groups: map[GroupID]*book{}, listed: map[TransactionID]bool{}}
+	log := ListAuditEvents{WholeAccount: true, Action: AuditTopUpCreate, Since: since.At, Limit: maxPageSize}
+	for e, err := range a.server.audit.All(ctx, log, patiently) {
+		if err != nil {
+			return nil, err
+		}
+		b.events = append(b.events, e)
+	}
+	before, err := a.server.own.Balance(ctx, patiently)
+	if err != nil {
+		return nil, err
+	}
+	list := ListTransactions{WholeAccount: true, Since: since.At, Limit: maxPageSize}
+	for tx, err := range a.server.transactions.All(ctx, list, patiently) {
+		if err == nil {
+			err = b.enter(tx)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	after, err := a.server.own.Balance(ctx, patiently)
+	if err == nil {
+		err = b.currency.is(after.Currency)
+	}
+	if err != nil {
+		return nil, err
+	}
+	is := &Account{
+		Since: since, ReadAt: time.Now().UTC(), Other: zeroed(b.other), Balance: after.Amount,
+		Moving: !before.Amount.Equal(after.Amount),
+	}
+	if err := a.spend(ctx, &b); err != nil {
+		return nil, err
+	}
+	if err := a.compare(is, &b); err != nil {
+		return nil, err
+	}
+	if !is.Moving {
+		is.Next = b.next(after.Amount, max(call.Slack, a.settle))
+	}
+	return is, nil
+}
+
+// spend takes the ledger's top-ups since the start.
+func (a *Auditor) spend(ctx context.Context, b *ownBook) error {
+	ep := a.rows["topUpsCreate"]
+	for op, err := range a.operations(ctx, ep, nil) {
+		if err != nil {
+			return err
+		}
+		group := GroupID(ep.idsIn(op.Path)["group"])
+		switch id := TransactionID(op.TargetID); {
+		case b.listed[id], b.since.At.IsZero():
+		case slices.Contains(b.since.Counted, id):
+			continue
+		case op.UpdatedAt.Before(b.since.At.Add(-call.Slack)):
+			continue // it was known to be done, or not, before
+		case op.Status == ledger.StatusSucceeded && op.FirstSentAt.Before(b.since.At.Add(call.Slack)):
+			// It was known after the start, and may have been done before.
+			earlier, err := a.earlier(ctx, b.since, group, op)
+			if err != nil {
+				return err
+			}
+			if earlier {
+				continue
+			}
+		}
+		g := b.of(group)
+		if err := a.owes(ctx, g, op); err != nil {
+			return err
+		}
+		if err := b.currency.is(string(g.currency)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// earlier reports whether a top-up was done before the start.
+func (a *Auditor) earlier(ctx context.Context, since AccountPoint, group GroupID, op *ledger.Operation) (bool, error) {
+	list := ListTransactions{GroupID: group, Type: TransactionTopUp, Since: op.FirstSentAt.Add(-call.Slack), Until: since.At, Limit: maxPageSize}
+	for tx, err := range a.server.transactions.All(ctx, list, patiently) {
+		if err != nil || string(tx.ID) == op.TargetID {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+// compare lays side by side what was gathered.
+func (a *Auditor) compare(is *Account, b *ownBook) (err error) {
+	is.Currency = string(b.currency)
+	is.Credited, is.Listed = money.MustParse("0"), money.MustParse("0")
+	for _, id := range slices.Sorted(maps.Keys(b.groups)) {
+		g := b.groups[id]
+		lines, err := a.lines(g, is.ReadAt)
+		if err != nil {
+			return err
+		}
+		is.Lines = append(is.Lines, lines...)
+		for _, tx := range g.topUps {
+			if is.Listed, err = is.Listed.Add(tx.Amount); err != nil {
+				return err
+			}
+		}
+	}
+	if is.Credited, err = credited(is.Lines); err != nil {
+		return err
+	}
+	if err := b.tell(is.Lines); err != nil {
+		return err
+	}
+	unlisted, err := b.unlisted(is.Lines)
+	if err != nil {
+		return err
+	}
+	is.Lines = append(is.Lines, unlisted...)
+	if !is.Moving {
+		err = is.drift(unlisted)
+	}
+	slices.SortStableFunc(is.Lines, func(x, y WalletLine) int { return x.at().Compare(y.at()) })
+	return err
+}
+
+// tell turns lines of wallets into those of the account, which lacks what they have
+// more, and says who did what is not the ledger's.
+func (b *ownBook) tell(lines []WalletLine) (err error) {
+	for i := range lines {
+		l := &lines[i]
+		if l.Difference, err = money.MustParse("0").Sub(l.Difference); err != nil {
+			return err
+		}
+		if l.Finding != WalletAgrees {
+			l.Event = firstOf(b.events, l.is)
+		}
+	}
+	return nil
+}
+
+// is reports whether an event is the line's.
+func (l *WalletLine) is(e *AuditEvent) bool {
+	if tx := l.Transaction; tx != nil {
+		return e.TargetID == string(tx.ID)
+	}
+	op := l.Operation
+	return op.TargetID != "" && op.TargetID == e.TargetID || op.RequestID != "" && op.RequestID == e.RequestID
+}
+
+// unlisted are top-ups that only the audit log tells of. Around the start it may have
+// some whose transactions are before that.
+func (b *ownBook) unlisted(known []WalletLine) (lines []WalletLine, err error) {
+	for _, e := range b.events {
+		id := TransactionID(e.TargetID)
+		start := !b.since.At.IsZero() && e.CreatedAt.Before(b.since.At.Add(call.Slack))
+		ours := slices.ContainsFunc(known, func(l WalletLine) bool { return l.is(e) })
+		if start || ours || b.listed[id] || slices.Contains(b.since.Counted, id) {
+			continue
+		}
+		told := texts(e.Metadata)
+		l := WalletLine{Finding: WalletForeign, Event: e, Reference: told["reference"], Difference: money.MustParse("0")}
+		if amount, problem := money.Parse(told["amount"]); problem == nil { // else it is part of the drift
+			if l.Difference, err = l.Difference.Sub(amount); err != nil {
+				return nil, err
+			}
+		}
+		lines = append(lines, l)
+	}
+	return lines, nil
+}
+
+// drift adds a line for what nothing explains.
+func (is *Account) drift(unlisted []WalletLine) error {
+	due, err := zeroed(is.Since.Balance).Sub(is.Listed)
+	if err == nil {
+		due, err = due.Add(is.Other)
+	}
+	for _, l := range unlisted {
+		if err == nil {
+			due, err = due.Add(l.Difference)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	off, err := is.Balance.Sub(due)
+	if err == nil && off.Sign() != 0 {
+		is.Lines = append(is.Lines, WalletLine{Finding: WalletDrift, Difference: off})
+	}
+	return err
+}
+
+// next is the balance as a point to start from. Its time is the server's, and long
+// enough ago that nothing older will be listed any more.
+func (b *ownBook) next(balance money.Amount, margin time.Duration) AccountPoint {
+	p := AccountPoint{At: b.since.At, Balance: balance, Counted: slices.Clone(b.since.Counted)}
+	if at := b.newest.Add(-margin); !b.newest.IsZero() && at.After(p.At) {
+		p.At, p.Counted = at, nil
+	}
+	for _, tx := range b.moving {
+		if !tx.CreatedAt.Before(p.At) && !slices.Contains(p.Counted, tx.ID) {
+			p.Counted = append(p.Counted, tx.ID)
+		}
+	}
+	return p
+}
