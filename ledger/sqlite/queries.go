@@ -90,7 +90,7 @@ UPDATE ledger_operations
        request_id = ?, target_kind = ?, target_id = ?, target_owned = ?,
        result = ?, error_code = ?, error_message = ?,
        updated_at_ms = ?, lease_owner = ?, lease_token = ?, locked_until_ms = ?
- WHERE id = ? AND lease_token = ?`
+ WHERE seq = ? AND lease_token = ?`
 
 const releaseGroup = `
 UPDATE ledger_operations SET blocked_by = NULL, not_before_ms = 0

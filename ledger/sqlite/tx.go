@@ -207,16 +207,17 @@ func (t *tx) Insert(ctx context.Context, op *store.Operation) error {
 	if err := checkBlank(op); err != nil {
 		return err
 	}
-	n, err := t.exec(ctx, insertOperation,
+	seq, err := t.insert(ctx, insertOperation,
 		op.ID, orNull(op.ParentID), op.Kind, int64(op.Steps), op.Intent.Namespace, op.Intent.Customer, op.Intent.Action, op.Intent.Version,
 		op.API, op.Origin, op.Credential, orNull(op.Key), op.Fingerprint, orNull(op.Method), orNull(op.Path), blobOrNull(op.Body),
 		op.Status, op.NextStep, op.Driver, orNull(op.Lane), orNull(op.Group), orNull(op.BlockedBy), orNull(op.Supersedes),
 		bit(op.PossiblySent), int64(op.AttemptCount), op.FirstSentAt, op.NotBefore, op.ResendUntil,
 		op.RequestID, op.TargetKind, op.TargetID, bit(op.TargetOwned), blobOrNull(op.Result), op.ErrorCode, op.ErrorMessage,
 		op.CreatedAt, op.UpdatedAt, op.Lease.Owner, op.Lease.Token, op.Lease.Until)
-	if err == nil && n == 0 {
+	if err == nil && seq == 0 {
 		return store.ErrExists
 	}
+	op.Seq = seq
 	return err
 }
 
@@ -247,7 +248,7 @@ func (t *tx) Update(ctx context.Context, op *store.Operation, next store.Lease) 
 		op.RequestID, op.TargetKind, op.TargetID, bit(op.TargetOwned),
 		blobOrNull(op.Result), op.ErrorCode, op.ErrorMessage,
 		op.UpdatedAt, next.Owner, next.Token, next.Until,
-		op.ID, op.Lease.Token)
+		op.Seq, op.Lease.Token)
 	switch {
 	case errors.Is(err, store.ErrExists): // the only unique index that an update can meet
 		return store.ErrTargetTaken

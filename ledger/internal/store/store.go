@@ -161,11 +161,11 @@ type Tx interface {
 	// Insert adds an operation and fills in its Seq, or returns ErrExists and
 	// changes nothing.
 	Insert(ctx context.Context, op *Operation) error
-	// Update writes the changeable part of op: all but its id, parent, kind,
-	// intent, API, origin, key, fingerprint, method, path, lane, group,
-	// Supersedes and CreatedAt. It does so only if the row is under op.Lease.Token, and puts
-	// the row under next; otherwise it returns ErrLeaseLost and changes
-	// nothing. It leaves op as it is.
+	// Update writes the changeable part of the row with op's Seq: all but its id,
+	// parent, kind, intent, API, origin, key, fingerprint, method, path, lane,
+	// group, Supersedes and CreatedAt. It does so only if the row is under
+	// op.Lease.Token, and puts the row under next; otherwise it returns
+	// ErrLeaseLost and changes nothing. It leaves op as it is.
 	//
 	// Next keeps the token only where the same owner goes on holding it;
 	// otherwise its token must be greater (see [Lease.Precedes]), or Update
