@@ -1,9 +1,10 @@
 package botix
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,7 +20,7 @@ type seek[T any] struct {
 	// likeness stands for what the call creates, one for each object.
 	likeness []uint64
 	// find lists what looks like it. Most calls never need it, so it does all
-	// work that only a look needs.
+	// work that only a look needs. What it has read it returns beside an error, too.
 	find func(ctx context.Context, when call.Span) (lineup[T], error)
 	// foreign reports that an answer, stored under the key, is to another
 	// request; nil where that cannot be told.
@@ -44,17 +45,46 @@ type lineup[T any] struct {
 	perhaps call.Sightings // alike, but of a time or in a form that proves nothing
 	// adopt makes the call's result of sure ones, one for each likeness.
 	adopt func([]call.Object) *T
+
+	read []ledger.Look // what is kept of it
+	ids  []string      // of what was noted, in the order of the list
 }
 
 // note puts an object that looks like the call's where its time belongs.
-func (l *lineup[T]) note(when call.Span, createdAt time.Time, likeness uint64, o call.Object) {
+func (l *lineup[T]) note(when call.Span, createdAt time.Time, likeness uint64, o call.Object) call.Fit {
 	switch {
 	case createdAt.Before(when.From):
+		return call.FitsNot
 	case when.Since.IsZero() || createdAt.Before(when.Since) || createdAt.After(when.Done):
-		l.perhaps.Add(likeness, o)
-	default:
-		l.sure.Add(likeness, o)
+		return l.doubt(likeness, o)
 	}
+	l.sure.Add(likeness, o)
+	l.ids = append(l.ids, o.Target().ID)
+	return call.Fits
+}
+
+// doubt puts an object where it proves nothing.
+func (l *lineup[T]) doubt(likeness uint64, o call.Object) call.Fit {
+	l.perhaps.Add(likeness, o)
+	l.ids = append(l.ids, o.Target().ID)
+	return call.FitsNearly
+}
+
+// survey reads the list of an endpoint, which begins at a time. judge notes what it
+// makes of an object.
+func survey[T, O any](l *lineup[T], ep *call.Endpoint, from time.Time, list func(...CallOption) iter.Seq2[*O, error], judge func(*O) call.Fit) error {
+	var info Info
+	r, err := call.Survey(ep.Route(), list(asLook, WithInfo(&info)), judge)
+	if err != nil {
+		return err
+	}
+	r.From, r.RequestID = from, call.Line(info.RequestID)
+	r.Note = call.Line(strings.Join(slices.Compact(l.ids), ", "))
+	l.read = append(l.read, r)
+	if !r.Complete {
+		return ErrAmbiguous
+	}
+	return nil
 }
 
 // leaveOthers takes out what belongs to other operations of the ledger.
@@ -73,6 +103,7 @@ func (l *lineup[T]) leaveOthers(ctx context.Context, search call.Search) error {
 func (s *seek[T]) look(c *Client, env *envelope[T]) func(context.Context, call.Search) (call.Sighting, error) {
 	return func(ctx context.Context, search call.Search) (call.Sighting, error) {
 		found, err := s.find(ctx, search.Span())
+		search.Saw(found.read...)
 		if err == nil {
 			err = found.leaveOthers(ctx, search)
 		}
@@ -155,22 +186,20 @@ func (s *seek[T]) messages(c *Client, sent []SendMessage, adopt func([]*Message)
 		if len(sent) == 1 {
 			list.ContactID = sent[0].ContactID
 		}
-		read := 0
-		for m, err := range c.Messages.All(ctx, list, asLook) {
-			if read++; err != nil || read > call.MostRead {
-				return seen, cmp.Or(err, ErrAmbiguous)
-			}
+		all := func(opts ...CallOption) iter.Seq2[*Message, error] { return c.Messages.All(ctx, list, opts...) }
+		err := survey(&seen, messagesList, when.From, all, func(m *Message) call.Fit {
 			l := c.likeMessage(m.ContactID, m.Content)
 			o := upstream(kindMessage, m.ID)
 			switch m.resembles(wanted[l]) {
 			case every:
 				found[o] = m
-				seen.note(when, m.CreatedAt, l, o)
+				return seen.note(when, m.CreatedAt, l, o)
 			case some:
-				seen.perhaps.Add(l, o)
+				return seen.doubt(l, o)
 			}
-		}
-		return seen, nil
+			return call.FitsNot
+		})
+		return seen, err
 	}
 }
 
@@ -212,19 +241,17 @@ func seekRun(c *Client, id ScenarioID, req RunScenario) *seek[ScenarioRun] {
 				chat := found[objects[0]]
 				return &ScenarioRun{ChatID: chat.ID, ScenarioID: id, Channel: chat.Channel, Status: RunStatusStarted}
 			}}
-			read := 0
-			for chat, err := range c.Chats.All(ctx, ListChats{ContactID: req.ContactID, Limit: maxPageSize}, asLook) {
-				if read++; err != nil || read > call.MostRead {
-					return seen, cmp.Or(err, ErrAmbiguous)
-				}
+			list := ListChats{ContactID: req.ContactID, Limit: maxPageSize}
+			all := func(opts ...CallOption) iter.Seq2[*Chat, error] { return c.Chats.All(ctx, list, opts...) }
+			err := survey(&seen, chatsList, time.Time{}, all, func(chat *Chat) call.Fit {
 				if chat.ScenarioID == nil || *chat.ScenarioID != id || req.Channel != "" && req.Channel != chat.Channel {
-					continue
+					return call.FitsNot
 				}
 				o := upstream(kindRun, chat.ID)
 				found[o] = chat
-				seen.note(when, chat.CreatedAt, l, o)
-			}
-			return seen, nil
+				return seen.note(when, chat.CreatedAt, l, o)
+			})
+			return seen, err
 		},
 		foreign: func(r *ScenarioRun) bool { return r.ScenarioID != 0 && r.ScenarioID != id },
 		made:    (*ScenarioRun).objects,
@@ -244,11 +271,9 @@ func seekContacts[T any](c *Client, created []CreateContact, adopt func([]*Conta
 	s.find = func(ctx context.Context, when call.Span) (lineup[T], error) {
 		found := sought[Contact]{}
 		seen := lineup[T]{adopt: func(objects []call.Object) *T { return adopt(found.of(objects)) }}
-		read := 0
-		for contact, err := range c.Contacts.All(ctx, ListContacts{Since: when.From, Limit: maxPageSize}, asLook) {
-			if read++; err != nil || read > call.MostRead {
-				return seen, cmp.Or(err, ErrAmbiguous)
-			}
+		list := ListContacts{Since: when.From, Limit: maxPageSize}
+		all := func(opts ...CallOption) iter.Seq2[*Contact, error] { return c.Contacts.All(ctx, list, opts...) }
+		err := survey(&seen, contactsList, when.From, all, func(contact *Contact) (best call.Fit) {
 			o := upstream(kindContact, contact.ID)
 			found[o] = contact
 			have := identity(contact.asCreated())
@@ -258,14 +283,15 @@ func seekContacts[T any](c *Client, created []CreateContact, adopt func([]*Conta
 				switch {
 				case noted[l]:
 				case agrees == some: // perhaps ours, as the server rewrote it
-					seen.perhaps.Add(l, o)
+					best = max(best, seen.doubt(l, o))
 				case agrees == every:
-					seen.note(when, contact.CreatedAt, l, o)
+					best = max(best, seen.note(when, contact.CreatedAt, l, o))
 				}
 				noted[l] = true
 			}
-		}
-		return seen, nil
+			return best
+		})
+		return seen, err
 	}
 	return s
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/botix-pro/sdk-go/botix"
+	"github.com/botix-pro/sdk-go/internal/call"
 	"github.com/botix-pro/sdk-go/ledger"
 	"github.com/botix-pro/sdk-go/money"
 )
@@ -21,10 +22,10 @@ func findGroup(ctx context.Context, l *lookout) error {
 		return errUnreadableRequest
 	}
 	list := ListGroups{ExternalID: asked.ExternalID, Limit: maxPageSize}
-	return survey(l, "groups", l.see.groups.All(ctx, list, l.as()...), func(g *Group) fit {
+	return survey(l, "groups", l.see.groups.All(ctx, list, l.as()...), func(g *Group) call.Fit {
 		named := asked.ExternalID != ""
 		if !named && g.Name != asked.Name {
-			return fitsNot
+			return call.FitsNot
 		}
 		return l.made("group", string(g.ID), g.CreatedAt, g, named, firstMismatch([]mismatch{
 			{"it has no external id to be known by", !named},
@@ -41,10 +42,10 @@ func findProject(ctx context.Context, l *lookout) error {
 		return errUnreadableRequest
 	}
 	list := ListProjects{ExternalID: asked.ExternalID, Limit: maxPageSize}
-	return survey(l, "projects", l.see.projects.All(ctx, list, l.as()...), func(p *Project) fit {
+	return survey(l, "projects", l.see.projects.All(ctx, list, l.as()...), func(p *Project) call.Fit {
 		named := asked.ExternalID != ""
 		if !named && p.Name != asked.Name {
-			return fitsNot
+			return call.FitsNot
 		}
 		return l.made("project", projectText(p.ID), p.CreatedAt, p, named, firstMismatch([]mismatch{
 			{"it has no external id to be known by", !named},
@@ -61,7 +62,7 @@ func findKey(ctx context.Context, l *lookout) error {
 		return errUnreadableRequest
 	}
 	list := ListKeys{Function: asked.Function, ExternalID: asked.ExternalID, Limit: maxPageSize}
-	return survey(l, "keys", l.see.keys.All(ctx, l.group(), list, l.as()...), func(k *Key) fit {
+	return survey(l, "keys", l.see.keys.All(ctx, l.group(), list, l.as()...), func(k *Key) call.Fit {
 		return l.made("key", string(k.ID), k.CreatedAt, &CreatedKey{Key: *k}, asked.ExternalID != "", firstMismatch([]mismatch{
 			{"its name is another", orZero(k.Name) != asked.Name},
 			{"its external id is another", orZero(k.ExternalID) != asked.ExternalID},
@@ -76,7 +77,7 @@ func findTopUp(ctx context.Context, l *lookout) error {
 		return errUnreadableRequest
 	}
 	list := ListTransactions{GroupID: l.group(), Type: TransactionTopUp, Reference: asked.Reference, Limit: maxPageSize}
-	err := survey(l, "transactions", l.see.transactions.All(ctx, list, l.as()...), func(tx *Transaction) fit {
+	err := survey(l, "transactions", l.see.transactions.All(ctx, list, l.as()...), func(tx *Transaction) call.Fit {
 		return l.made("transaction", string(tx.ID), tx.CreatedAt, tx, true, firstMismatch([]mismatch{
 			{"its amount is another", !tx.Amount.Equal(asked.Amount)},
 		}))
@@ -138,7 +139,7 @@ func findGroupDeletion(ctx context.Context, l *lookout) error {
 	if g == nil {
 		l.gone("group", l.ids["group"])
 	}
-	return one(l, "group", g, func(*Group) fit { return fitsNot })
+	return one(l, "group", g, func(*Group) call.Fit { return call.FitsNot })
 }
 
 // findKeyUpdate finds the change of a key by reading it.
@@ -167,11 +168,11 @@ func findRevocation(ctx context.Context, l *lookout) error {
 	if k == nil || revoked(k) {
 		l.gone("key", l.ids["key"])
 	}
-	return one(l, "key", k, func(k *Key) fit {
+	return one(l, "key", k, func(k *Key) call.Fit {
 		if revoked(k) {
-			return fits
+			return call.Fits
 		}
-		return fitsNot
+		return call.FitsNot
 	})
 }
 
@@ -212,15 +213,15 @@ type state struct {
 func stands[T any](ctx context.Context, l *lookout, kind string, object *T, action AuditAction, of func(*T) state) error {
 	var found sighted
 	since := false
-	err := one(l, kind, object, func(object *T) fit {
+	err := one(l, kind, object, func(object *T) call.Fit {
 		s := of(object)
 		found = sighted{target: ledger.Target{Kind: kind, ID: s.id}, data: s.data}
 		since = !s.asAsked && (s.changed.IsZero() || !s.changed.Before(l.From))
 		if !s.asAsked {
-			return fitsNot
+			return call.FitsNot
 		}
 		l.sure = append(l.sure, found)
-		return fits
+		return call.Fits
 	})
 	if err != nil || !since {
 		return err
@@ -228,9 +229,9 @@ func stands[T any](ctx context.Context, l *lookout, kind string, object *T, acti
 	l.direct = false
 	found.but = "it is in another state, and was changed since"
 	list := ListAuditEvents{WholeAccount: true, Action: action, TargetID: found.target.ID, Since: l.From, Limit: maxPageSize}
-	return survey(l, "audit events", l.see.audit.All(ctx, list, l.as()...), func(*AuditEvent) fit {
+	return survey(l, "audit events", l.see.audit.All(ctx, list, l.as()...), func(*AuditEvent) call.Fit {
 		l.perhaps = append(l.perhaps, found)
-		return fitsNearly
+		return call.FitsNearly
 	})
 }
 

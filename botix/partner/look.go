@@ -15,14 +15,12 @@ import (
 // look makes a call one whose effect can be looked up.
 func look[T any](in *input, env *answer.Envelope[T, listMeta], c *friend.Call) {
 	c.Proves = true
-	var read []ledger.Look
-	c.Seen = func() []ledger.Look { return read }
 	c.Look = func(ctx context.Context, s call.Search) (call.Sighting, error) {
 		found, err := in.lookUp(ctx, s)
 		if err != nil {
 			return call.Ambiguous, err
 		}
-		read = found.read
+		s.Saw(found.read...)
 		if found.sighting != call.Found {
 			return found.sighting, nil
 		}

@@ -2,15 +2,10 @@ package partner
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/botix-pro/sdk-go/botix"
 	"github.com/botix-pro/sdk-go/internal/call"
@@ -51,46 +46,24 @@ var asLook = friend.Option[CallOption](func(f *friend.Call) { f.Unearned = true 
 
 // survey reads a list; judge notes what it makes of an item and says how well that
 // fits.
-func survey[T any](l *lookout, what string, list iter.Seq2[*T, error], judge func(*T) fit) error {
-	r := ledger.Look{What: what, At: time.Now().UTC(), Complete: true}
-	digest, before := sha256.New(), len(l.all())
-	for item, err := range list {
-		if err != nil {
-			return err
-		}
-		if r.Read == call.MostRead {
-			r.Complete, l.partly = false, true
-			break
-		}
-		r.Read++
-		if err := json.NewEncoder(digest).Encode(item); err != nil {
-			return err
-		}
-		if f := judge(item); f > fitsNot {
-			r.Matches, r.Score = r.Matches+1, max(r.Score, int(f))
-		}
+func survey[T any](l *lookout, what string, list iter.Seq2[*T, error], judge func(*T) call.Fit) error {
+	sure, perhaps := len(l.sure), len(l.perhaps)
+	r, err := call.Survey(what, list, judge)
+	if err != nil {
+		return err
 	}
-	r.SHA256, r.RequestID = hex.EncodeToString(digest.Sum(nil)), line(l.info.RequestID)
+	l.partly = l.partly || !r.Complete
 	var ids []string
-	for _, s := range l.all()[before:] {
+	for _, s := range append(l.sure[sure:len(l.sure):len(l.sure)], l.perhaps[perhaps:]...) {
 		ids = append(ids, s.target.ID)
 	}
-	r.Note = line(strings.Join(ids, ", "))
+	r.RequestID, r.Note = call.Line(l.info.RequestID), call.Line(strings.Join(ids, ", "))
 	l.read = append(l.read, r)
 	return nil
 }
 
-// fit is how well an object fits what an operation asked for, from 0 to 100.
-type fit int
-
-const (
-	fitsNot    fit = 0
-	fitsNearly fit = 60
-	fits       fit = 100
-)
-
 // one is survey of a single object, nil where there is none.
-func one[T any](l *lookout, what string, object *T, judge func(*T) fit) error {
+func one[T any](l *lookout, what string, object *T, judge func(*T) call.Fit) error {
 	l.direct = true
 	return survey(l, what, func(yield func(*T, error) bool) {
 		if object != nil {
@@ -99,31 +72,15 @@ func one[T any](l *lookout, what string, object *T, judge func(*T) fit) error {
 	}, judge)
 }
 
-// line is a text of the server's as evidence takes it: in one line, and not long.
-func line(text string) string {
-	const most = 200 // bytes
-	text = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, strings.ToValidUTF8(text, "?"))
-	for len(text) > most {
-		_, last := utf8.DecodeLastRuneInString(text)
-		text = text[:len(text)-last]
-	}
-	return text
-}
-
 // made notes an object that the operation may have made. named tells that it bears a
 // name that the operation gave it: then it is of interest however old it is. but says
 // what of it does not fit.
-func (l *lookout) made(kind, id string, at time.Time, data any, named bool, but string) fit {
+func (l *lookout) made(kind, id string, at time.Time, data any, named bool, but string) call.Fit {
 	s := sighted{target: ledger.Target{Kind: kind, ID: id, Made: true}, data: data, but: but}
 	switch {
 	case but != "":
 	case at.Before(l.From) && !named:
-		return fitsNot
+		return call.FitsNot
 	case at.Before(l.From):
 		s.but = "it is older than the operation"
 	case l.Since.IsZero() || at.Before(l.Since):
@@ -132,10 +89,10 @@ func (l *lookout) made(kind, id string, at time.Time, data any, named bool, but 
 		s.but = "it came to be when the server must have been done with the operation"
 	default:
 		l.sure = append(l.sure, s)
-		return fits
+		return call.Fits
 	}
 	l.perhaps = append(l.perhaps, s)
-	return fitsNearly
+	return call.FitsNearly
 }
 
 // leaveOthers takes out what other operations of the ledger made.

@@ -185,7 +185,7 @@ func (c *Client) investigate(ctx context.Context, op *ledger.Operation, r *Repor
 			return ledger.Verdict{}, ledger.Decision{}, err
 		}
 	}
-	return v, ledger.Decision{Who: reconciler, Why: line(found.why)}, nil
+	return v, ledger.Decision{Who: reconciler, Why: call.Line(found.why)}, nil
 }
 
 // evidence is what the server has to say about an operation.
@@ -274,12 +274,12 @@ func (in *input) logged(ctx context.Context, q *ledger.Inquiry) (*lookout, error
 			continue
 		}
 		list := ListAuditEvents{WholeAccount: true, RequestID: a.RequestID, Limit: maxPageSize}
-		err := survey(l, line("audit events of request "+a.RequestID), l.see.audit.All(ctx, list, l.as()...), func(e *AuditEvent) fit {
+		err := survey(l, "audit events of request "+a.RequestID, l.see.audit.All(ctx, list, l.as()...), func(e *AuditEvent) call.Fit {
 			if e.Action != ep.audit || !in.owns(e) {
-				return fitsNot
+				return call.FitsNot
 			}
 			l.sure = append(l.sure, sighted{target: ledger.Target{Kind: e.TargetType, ID: e.TargetID, Made: ep.creates}})
-			return fits
+			return call.Fits
 		})
 		if err != nil {
 			return nil, err

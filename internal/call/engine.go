@@ -86,6 +86,7 @@ type run struct {
 	unsent  int  // attempts that provably did not
 	refused int  // attempts the server refused for now
 	first   Send
+	read    []ledger.Look // by the last looks
 }
 
 // drive carries out one plan after the other until nothing more is to be done.

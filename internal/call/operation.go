@@ -38,10 +38,6 @@ type Operation struct {
 	// lists lag, and takes its time for it.
 	Proves bool
 
-	// Seen is what the last Look read, to be kept with what it leads to; nil where
-	// that is not told.
-	Seen func() []ledger.Look
-
 	// Careful: nothing that may have had its effect is sent again before a look
 	// showed that it had none, whatever the server promises of keys.
 	Careful bool
@@ -115,6 +111,8 @@ type Search struct {
 	// Taken tells which of some objects belong to other operations of the
 	// ledger; nil without one.
 	Taken func(ctx context.Context, objects []Object) (map[Object]bool, error)
+	// Saw is to be told what was read, which is kept with what the look leads to.
+	Saw func(...ledger.Look)
 }
 
 // Sighting is the result of a look.

@@ -107,6 +107,7 @@ func (r *run) lookFor(ctx context.Context, p plan) (plan, error) {
 	if err := retry.Sleep(ctx, p.wait); err != nil {
 		return p, err
 	}
+	r.read = nil
 	seen, err := r.look(ctx)
 	if wait := r.unsettled(); err == nil && seen == Absent && wait > 0 {
 		if err = retry.Allow(ctx, wait); err == nil {
@@ -116,6 +117,7 @@ func (r *run) lookFor(ctx context.Context, p plan) (plan, error) {
 			seen, err = r.look(ctx)
 		}
 	}
+	r.saw()
 	if err != nil {
 		return p, r.bar(err)
 	}

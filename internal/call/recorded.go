@@ -227,7 +227,7 @@ func (r *run) record(p plan) error {
 
 // search is what a look goes by.
 func (r *run) search(ctx context.Context) (Search, error) {
-	s := Search{ID: r.op.ID, First: r.first}
+	s := Search{ID: r.op.ID, First: r.first, Saw: func(read ...ledger.Look) { r.read = append(r.read, read...) }}
 	if a := r.last(); a != nil {
 		s.Done = r.engine.Done(a)
 	}
@@ -260,7 +260,6 @@ func (r *run) recordFound() error {
 	if !r.recording() {
 		return nil
 	}
-	r.saw()
 	err := r.drives.Found(r.result(r.op.Render()), r.target())
 	if errors.Is(err, ledger.ErrTargetTaken) {
 		r.Adopted, r.done = false, false
@@ -274,14 +273,13 @@ func (r *run) recordAbsent(next plan) error {
 	if !r.recording() {
 		return nil
 	}
-	r.saw()
 	return r.drives.Absent(next.allowed, next.step == resend)
 }
 
 // saw has what was read kept with what follows from it.
 func (r *run) saw() {
-	if r.op.Seen != nil {
-		r.drives.Saw(r.op.Seen())
+	if r.recording() {
+		r.drives.Saw(r.read)
 	}
 }
 

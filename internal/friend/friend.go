@@ -47,7 +47,6 @@ type Call struct {
 	Secret  func() string
 	Look    func(context.Context, call.Search) (call.Sighting, error)
 	Proves  bool
-	Seen    func() []ledger.Look
 	Render  func() []byte
 
 	Unearned bool // see [call.Operation]
@@ -57,7 +56,7 @@ type Call struct {
 func (c *Call) Operation(req rest.Request) call.Operation {
 	return call.Operation{
 		Endpoint: c.Endpoint, Request: req, Read: c.Read, Made: c.Made, Foreign: c.Foreign, Secret: c.Secret,
-		Look: c.Look, Proves: c.Proves, Seen: c.Seen, Render: c.Render,
+		Look: c.Look, Proves: c.Proves, Render: c.Render,
 	}
 }
 
