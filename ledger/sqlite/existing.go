@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	sqlite "modernc.org/sqlite"
 
@@ -17,14 +18,15 @@ import (
 // is refused as it is. A program that still runs could not open it again, had a
 // newer tool brought its schema up to date.
 func OpenExisting(ctx context.Context, path string, opts ...ledger.Option) (*ledger.Ledger, error) {
-	if err := checkExisting(ctx, path); err != nil {
+	if err := checkExisting(ctx, path, checkFileSystem); err != nil {
 		return nil, fmt.Errorf("opening %s: %w", path, err)
 	}
 	return Open(ctx, path, opts...)
 }
 
-// checkExisting fails unless the file holds a ledger of this release's schema.
-func checkExisting(ctx context.Context, path string) (err error) {
+// checkExisting fails unless the file holds a ledger of this release's schema, where
+// SQLite may open it.
+func checkExisting(ctx context.Context, path string, check fileSystemCheck) (err error) {
 	if err := checkName(path); err != nil {
 		return err
 	}
@@ -33,6 +35,13 @@ func checkExisting(ctx context.Context, path string) (err error) {
 		return err
 	case !info.Mode().IsRegular():
 		return errors.New("it is not a file")
+	}
+	real, err := resolve(path)
+	if err == nil {
+		err = check(filepath.Dir(real))
+	}
+	if err != nil {
+		return err
 	}
 	// None of the settings of connect: to set the journal's mode changes the file.
 	connector, err := sqlite.NewConnector(fileURI(path) + "?mode=rw&_pragma=busy_timeout(5000)&_pragma=query_only(1)")

@@ -215,7 +215,28 @@ func TestF056NetworkFileSystems(t *testing.T) {
 		}
 		anyway := probe(name)
 		anyway.AnyFileSystem = true
-		put(t, openAt(t, path, anyway))
+		d := openAt(t, path, anyway)
+		put(t, d)
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+		// A tool does not even look into it: that is to open it.
+		link := filepath.Join(t.TempDir(), "link.db")
+		if err := os.Symlink(path, link); err != nil {
+			t.Fatal(err)
+		}
+		dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := ""
+		refuse := func(dir string) error { asked = dir; return probe(name).fileSystem(dir) }
+		if err := checkExisting(t.Context(), link, refuse); err == nil || !strings.Contains(err.Error(), name) || asked != dir {
+			t.Errorf("a tool, on %s: %v, asked of %s", name, err, asked)
+		}
+		if left, err := filepath.Glob(path + "-*"); err != nil || len(left) > 0 {
+			t.Errorf("a tool, on %s: it opened the file: %v, %v", name, left, err)
+		}
 	}
 	if err := checkFileSystem(t.TempDir()); err != nil {
 		t.Errorf("the folder of this test: %v", err)
