@@ -198,6 +198,11 @@ func (d *Drive) find(ctx context.Context) error {
 		switch {
 		case err != nil:
 			return &UnreadableError{err}
+		case !d.isNew && l.undatable(&d.op, d.attempts):
+			if err := l.doubtDate(ctx, d.op.ID); err != nil {
+				return err
+			}
+			continue
 		case !d.heldElsewhere():
 			return nil
 		case l.failBusy:
@@ -340,8 +345,10 @@ func (d *Drive) Attempts() []retry.Attempt {
 
 // ServerOffset is the server's clock minus ours, as the last attempt that was
 // told it found; known reports whether any was.
-func (d *Drive) ServerOffset() (offset time.Duration, known bool) {
-	for _, a := range d.attempts {
+func (d *Drive) ServerOffset() (offset time.Duration, known bool) { return serverOffset(d.attempts) }
+
+func serverOffset(attempts []store.Attempt) (offset time.Duration, known bool) {
+	for _, a := range attempts {
 		if a.ServerOffset != nil {
 			offset, known = time.Duration(*a.ServerOffset)*time.Millisecond, true
 		}

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// foresight is how often a worker looks for windows that close.
+// foresight is how often a worker looks for windows that close, and for operations
+// that its clock cannot date any more.
 const foresight = time.Minute
 
 // foresee tells of windows that close soon, of each once.
@@ -25,4 +26,11 @@ func (s *shift) foresee(ctx context.Context) {
 		}
 	}
 	s.told = told
+}
+
+// lookBack finds what was sent before the host's clock was set back.
+func (s *shift) lookBack(ctx context.Context) {
+	if err := s.ledger.settleSetBack(ctx); err != nil && ctx.Err() == nil {
+		s.config.Log.WarnContext(ctx, "worker: the ledger does not answer", "error", err)
+	}
 }

@@ -102,11 +102,13 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer poll.Stop()
 	ahead := time.NewTicker(foresight)
 	defer ahead.Stop()
+	s.lookBack(ctx)
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ahead.C:
+			s.lookBack(ctx)
 			s.foresee(ctx)
 			continue
 		case <-poll.C:

@@ -103,7 +103,7 @@ func (c *Clock) date(first *Send) {
 	if first.Recorded.IsZero() {
 		since = moment{first.Local, first.Local.Round(0)}
 	}
-	if !first.Date.IsZero() || !known || c.jump(since, now) > 0 || now.wall.Before(first.Recorded) {
+	if !first.Date.IsZero() || !known || c.jump(since, now) > 0 || now.wall.Before(first.latest()) {
 		return
 	}
 	first.Date, first.Received = server, now.wall
@@ -124,10 +124,13 @@ func (c *Clock) age(first Send) (age time.Duration, known bool) {
 		sent := moment{first.Local, first.Local.Round(0)}
 		return now.mono.Sub(first.Local) + c.jump(sent, now), true
 	}
-	if now.wall.Add(steady).Before(first.Recorded) {
+	if now.wall.Add(steady).Before(first.latest()) {
 		return 0, false // the clock has run backwards since, nobody knows how far
 	}
 	age = max(now.wall.Sub(first.Local), 0) + c.jump(c.began, now)
+	if at, told := first.Server(); told { // the host's clock may have been wrong then
+		age = max(age, now.wall.Sub(at))
+	}
 	if heard {
 		if off := server.Sub(now.wall).Abs(); off > steady {
 			age += off // the host's clock is wrong now, so perhaps it was then

@@ -22,7 +22,9 @@ func TestAge(t *testing.T) {
 		// this process did.
 		toldThen, toldNow bool
 		want              time.Duration // after one hour
-		unknown           bool
+		// handled: another process has changed the record after that.
+		handled bool
+		unknown bool
 	}{
 		{name: "own, all clocks well", want: hour},
 		{name: "own, host set forward", hostNow: 2 * hour, want: 3 * hour},
@@ -36,6 +38,10 @@ func TestAge(t *testing.T) {
 		{name: "recorded, host set back a little", earlier: true, hostNow: -20 * time.Second, want: hour - 20*time.Second},
 		{name: "recorded, host runs behind the ledger", earlier: true, hostNow: -2 * hour, unknown: true},
 		{name: "recorded, host runs behind the ledger, server known now", earlier: true, hostNow: -2 * hour, toldNow: true, unknown: true},
+		{name: "recorded, sent in the host's future, and handled since", earlier: true, hostNow: -2 * hour, handled: true, unknown: true},
+		{name: "recorded, the same, and server known now", earlier: true, hostNow: -2 * hour, handled: true, toldNow: true, unknown: true},
+		{name: "recorded, host always ahead, server known then only", earlier: true, hostThen: 24 * hour, hostNow: 24 * hour, toldThen: true, want: 25 * hour},
+		{name: "recorded, host set back and come to that time again, server known then only", earlier: true, hostThen: 45 * time.Minute, toldThen: true, want: hour},
 		{name: "recorded, server known then and now", earlier: true, hostNow: -2 * hour, toldThen: true, toldNow: true, want: hour},
 		{name: "recorded, server known then only", earlier: true, toldThen: true, want: hour},
 		{name: "recorded, host found wrong by the server", earlier: true, hostThen: 2 * hour, hostNow: 2 * hour, toldNow: true, want: 3 * hour},
@@ -59,6 +65,9 @@ func TestAge(t *testing.T) {
 				time.Sleep(30 * time.Minute)
 				off = tt.hostNow
 				time.Sleep(30*time.Minute - time.Second)
+				if tt.handled {
+					first.Recorded = host()
+				}
 				if tt.toldNow {
 					c.hear(answer())
 				}

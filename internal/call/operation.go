@@ -86,6 +86,25 @@ type Send struct {
 	Date, Received time.Time
 }
 
+// latest is the latest time of the host's clock that is known of an operation which
+// an earlier call sent; zero for a send of this call.
+func (s Send) latest() time.Time {
+	if s.Recorded.IsZero() || s.Recorded.After(s.Local) {
+		return s.Recorded
+	}
+	return s.Local
+}
+
+// blind is a time that the send cannot have been before, where no server's time is
+// known: by a wide margin, as the host's clock has to do.
+func (s Send) blind() time.Time {
+	at := s.Local
+	if now := time.Now(); now.Before(at) { // it was set back since
+		at = now
+	}
+	return at.Add(-blind)
+}
+
 // Server is the time of the send on the server's clock, at the earliest: dates
 // are whole seconds. known tells whether there was one to go by.
 func (s Send) Server() (at time.Time, known bool) {

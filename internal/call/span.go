@@ -29,7 +29,7 @@ const (
 func (s *Search) Span() Span {
 	at, known := s.First.Server()
 	if !known {
-		return Span{From: s.First.Local.Add(-blind)}
+		return Span{From: s.First.blind()}
 	}
 	return Span{at.Add(-Slack), at, s.First.Date.Add(s.Done.Sub(s.First.Received) + time.Second)}
 }

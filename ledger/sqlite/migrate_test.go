@@ -306,7 +306,7 @@ func TestQueryPlans(t *testing.T) {
 	d := openNew(t)
 	queries := map[string]string{
 		"operationByID": operationByID, "operationBySeq": operationBySeq, "seqByIntent": seqByIntent, "seqByKey": seqByKey,
-		"seqByTarget": seqByTarget, "seqLastSent": seqLastSent, "children": children, "due": due, "interrupted": interrupted, "inLane": inLane, "unsettled": unsettled,
+		"seqByTarget": seqByTarget, "seqLastSent": seqLastSent, "children": children, "due": due, "interrupted": interrupted, "sentAfter": sentAfter, "inLane": inLane, "unsettled": unsettled,
 		"insertOperation": insertOperation, "updateOperation": updateOperation, "renewLease": renewLease, "operationExists": operationExists,
 		"attemptsOf": attemptsOf, "insertAttempt": insertAttempt, "finishAttempt": finishAttempt, "resolveAttempts": resolveAttempts, "setParent": setParent,
 		"historyOf": historyOf, "appendHistory": appendHistory, "appendEvidence": appendEvidence, "blankEvidence": blankEvidence,

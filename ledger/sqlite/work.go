@@ -63,6 +63,15 @@ const interrupted = `SELECT` + operationColumns + `
    AND (version = id OR customer = '-' AND supersedes IS NOT NULL)
  ORDER BY not_before_ms, seq LIMIT ?5`
 
+// sentAfter passes over all that is open, once in a minute.
+const sentAfter = `SELECT` + operationColumns + `
+  FROM ledger_operations INDEXED BY ledger_operations_due
+ WHERE status NOT IN ('succeeded', 'failed_final')
+   AND (not_before_ms, seq) > (?3, ?4)
+   AND possibly_sent = 1 AND resend_until_ms > 0 AND next_step <> 'person' AND kind = 'call'
+   AND namespace = ?1 AND (updated_at_ms > ?2 OR first_sent_at_ms > ?2)
+ ORDER BY not_before_ms, seq LIMIT ?5`
+
 const setExpiry = `
 INSERT INTO ledger_expiries (operation_id, at_ms) VALUES (?1, ?2)`
 
@@ -108,6 +117,10 @@ func (t *tx) Closing(ctx context.Context, namespace string, now, until int64, li
 
 func (t *tx) Interrupted(ctx context.Context, namespace string, now int64, after store.Operation, limit int) ([]store.Operation, error) {
 	return t.operations(ctx, interrupted, namespace, now, after.NotBefore, after.Seq, int64(limit))
+}
+
+func (t *tx) SentAfter(ctx context.Context, namespace string, moment int64, after store.Operation, limit int) ([]store.Operation, error) {
+	return t.operations(ctx, sentAfter, namespace, moment, after.NotBefore, after.Seq, int64(limit))
 }
 
 func (t *tx) SetExpiry(ctx context.Context, operationID string, at int64) error {

@@ -141,6 +141,11 @@ type Tx interface {
 	// without an end: pending, and under no live lease. They come by NotBefore and
 	// the order begun, after the place of the one that is given; limit at most.
 	Interrupted(ctx context.Context, namespace string, now int64, after Operation, limit int) ([]Operation, error)
+	// SentAfter returns calls that may have had an effect under a key that counts for a
+	// time, are not final and wait for no person, and of which the last change or the
+	// first send is after a moment. They come by NotBefore and the order begun, after
+	// the place of the one that is given; limit at most.
+	SentAfter(ctx context.Context, namespace string, moment int64, after Operation, limit int) ([]Operation, error)
 	// Lane returns the operations of a lane that are not final, in the order
 	// begun.
 	Lane(ctx context.Context, lane string) ([]Operation, error)

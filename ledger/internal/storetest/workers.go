@@ -12,6 +12,7 @@ var workerCases = []testCase{
 	{"what comes before an operation is counted", counting},
 	{"what closes soon comes by its window, and nothing else comes", closingWindows},
 	{"calls that were interrupted are listed, and no others", interruptedCalls},
+	{"calls that were sent after a moment are found, and no others", sentAfter},
 	{"an expiry is kept beside its operation", expiries},
 	{"a place is parked, and never for less than before", parking},
 }
@@ -186,6 +187,36 @@ func interruptedCalls(t *testing.T, s store.Store) {
 	finds(t, s, "Interrupted", []*store.Operation{first, second, again, waited}, query(store.Operation{}, 100))
 	finds(t, s, "Interrupted, one at most", []*store.Operation{first}, query(store.Operation{}, 1))
 	finds(t, s, "Interrupted after the first", []*store.Operation{second, again, waited}, query(*get(t, s, first.ID), 100))
+}
+
+func sentAfter(t *testing.T, s store.Store) {
+	now := start + 1000
+	sent := func(change func(op *store.Operation)) *store.Operation {
+		return of(t, s, func(op *store.Operation) {
+			op.PossiblySent, op.ResendUntil, op.FirstSentAt, op.UpdatedAt = true, now+10, now+1, now
+			change(op)
+		})
+	}
+	waits := sent(func(op *store.Operation) { op.NotBefore = now + 5 })
+	first := sent(func(op *store.Operation) { op.Lease = store.Lease{Owner: "gone", Token: 1, Until: now + 9} })
+	looked := sent(func(op *store.Operation) {
+		op.Status, op.NextStep, op.FirstSentAt, op.UpdatedAt = "reconciling", "look", now, now+1
+	})
+	sent(func(op *store.Operation) { op.FirstSentAt = now })
+	sent(func(op *store.Operation) { op.ResendUntil = 0 })
+	sent(func(op *store.Operation) { op.PossiblySent = false })
+	sent(func(op *store.Operation) { op.Status, op.NextStep = "reconciling", "person" })
+	sent(func(op *store.Operation) { op.Status = "succeeded" })
+	sent(func(op *store.Operation) { op.Intent.Namespace = "shop-other" })
+
+	query := func(after store.Operation, limit int) func(store.Tx) ([]store.Operation, error) {
+		return func(tx store.Tx) ([]store.Operation, error) {
+			return tx.SentAfter(t.Context(), first.Intent.Namespace, now, after, limit)
+		}
+	}
+	finds(t, s, "SentAfter", []*store.Operation{first, looked, waits}, query(store.Operation{}, 100))
+	finds(t, s, "SentAfter, one at most", []*store.Operation{first}, query(store.Operation{}, 1))
+	finds(t, s, "SentAfter, after the first", []*store.Operation{looked, waits}, query(*get(t, s, first.ID), 100))
 }
 
 func expiries(t *testing.T, s store.Store) {
