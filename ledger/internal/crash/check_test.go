@@ -23,14 +23,19 @@ import (
 // the careful mode is for.
 func (e *evidence) unpromised() bool {
 	before := e.resumed.Before
-	return e.keyed() && !e.careful && strings.HasPrefix(e.weather.name, "502 after the work") && !e.weather.stored && !e.weather.expired &&
+	return e.keyed() && !e.careful && e.forgets() && !e.weather.expired &&
 		before != nil && before.Operation.PossiblySent && before.Attempts[len(before.Attempts)-1].Outcome == "" &&
 		len(mutations(e.calls[0])) == 1
 }
 
+// forgets: the server did the work, and stored nothing under the key.
+func (e *evidence) forgets() bool {
+	return strings.HasPrefix(e.weather.name, "502 after the work") && !e.weather.stored
+}
+
 // most is how many effects there may be.
 func (e *evidence) most() int {
-	if e.unpromised() {
+	if e.unpromised() || e.late() && e.forgets() {
 		return 2
 	}
 	return 1

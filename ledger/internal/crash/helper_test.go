@@ -82,6 +82,7 @@ type report struct {
 	Done          int    // Do load: calls that were answered; Do record: orders that are saved
 	Rows          []*row // Do resume: how each intent stands
 	Worked        worked // Do event
+	Later         bool   // Do work: nobody takes it up for hours
 
 	Customer *partner.Provisioning // Do provision
 }
@@ -95,6 +96,7 @@ type outcome struct {
 	Repeated   bool
 	Unrecorded bool // *ledger.UnrecordedError
 	Standing   bool // *ledger.StandingError
+	Guard      bool // *ledger.GuardError
 	NotKept    bool // ledger.ErrResultNotKept
 	InProgress bool // ledger.ErrInProgress
 	Attempts   int
@@ -173,6 +175,8 @@ func (h *helping) follow(o order) report {
 		return h.record(o)
 	case "work":
 		return h.work(o)
+	case "visit":
+		return h.visit(o)
 	case "provision":
 		return o.resell(h.probe(o), provision)
 	case "tell":

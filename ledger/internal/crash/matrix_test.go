@@ -73,8 +73,9 @@ type scenario struct {
 	weather   weather
 	lock      botixtest.InFlight
 	careful   bool
-	killAt    string // "": no kill, the scenario's points are learned
-	sent      int    // requests that had been written by then
+	killAt    string     // "": no kill, the scenario's points are learned
+	between   *interlude // of workers; nil: the second comes at once
+	sent      int        // requests that had been written by then
 }
 
 func (s scenario) String() string {
@@ -82,7 +83,11 @@ func (s scenario) String() string {
 	if s.careful {
 		mode = "careful"
 	}
-	return fmt.Sprintf("%s, %s, %s, %s, killed at %q", s.operation, s.weather.name, locks[s.lock], mode, s.killAt)
+	text := fmt.Sprintf("%s, %s, %s, %s, killed at %q", s.operation, s.weather.name, locks[s.lock], mode, s.killAt)
+	if s.between != nil {
+		text += ", then " + s.between.name
+	}
+	return text
 }
 
 // keyed: repeats under one key are one effect, within the window.
@@ -100,6 +105,11 @@ type evidence struct {
 	effects [2][]botixtest.Effect // before the third call, and at the end
 	asked   bool                  // of an update: the contact is as wanted
 	leaks   []string
+
+	visit     report                 // of a process with another client
+	elsewhere []botixtest.Call       // at another server
+	dayLater  bool                   // the second worker found that it had to wait for a day
+	goOn      func() (report, error) // of one that was stopped
 }
 
 // TestCrashMatrix kills a process at every point that a call passes, for every
@@ -175,7 +185,11 @@ func (s scenario) chosen() bool {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(s.String()))
 	inFlight := s.weather.slow && strings.HasSuffix(s.killAt, ": written")
-	return *full || inFlight || h.Sum32()%uint32(thin()) == 0
+	each := uint32(thin())
+	if s.between != nil {
+		each *= thinner
+	}
+	return *full || inFlight || h.Sum32()%each == 0
 }
 
 // crew is the processes that resume, shared by all scenarios of a test.
@@ -243,17 +257,28 @@ func (c *crew) firstLife(st *stage, e *evidence, o order) error {
 			return err
 		}
 		e.trace = r.Trace
+	} else if e.between != nil && e.between.stopped {
+		var err error
+		if e.goOn, err = c.standStill(o, st, e.scenario); err != nil {
+			return err
+		}
 	} else if err := c.die(o, st, e.scenario); err != nil {
 		return err
 	}
 	if e.weather.expired {
-		if _, err := c.workers[0].do(order{Do: "age", File: o.File, Age: 25 * time.Hour}); err != nil {
+		if err := c.pass(25*time.Hour, st, o); err != nil {
 			return err
 		}
-		st.Clock().Advance(25 * time.Hour)
 	}
 	e.calls[0] = st.Journal().Calls()
 	return nil
+}
+
+// pass has time pass.
+func (c *crew) pass(d time.Duration, st *stage, o order) error {
+	_, err := c.workers[0].do(order{Do: "age", File: o.File, Age: d})
+	st.Clock().Advance(d)
+	return err
 }
 
 // stage plays one scenario with calls.

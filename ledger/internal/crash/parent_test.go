@@ -138,6 +138,12 @@ func (h *helper) do(o order) (report, error) {
 
 func (h *helper) signal(s syscall.Signal) { _ = h.cmd.Process.Signal(s) }
 
+// close lets the process end.
+func (h *helper) close() {
+	_ = h.in.Close()
+	<-h.gone
+}
+
 func (h *helper) kill() {
 	h.signal(syscall.SIGKILL)
 	<-h.gone
@@ -233,11 +239,16 @@ func (s *stage) remember() botixtest.Fault {
 			} `json:"data"`
 		}
 		if json.Unmarshal(a.Body, &envelope) == nil && envelope.Data.Secret != "" {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.secrets = append(s.secrets, envelope.Data.Secret)
+			s.keepSecret(envelope.Data.Secret)
 		}
 	})
+}
+
+// keepSecret has a text looked for in the ledger's files, too.
+func (s *stage) keepSecret(secret string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.secrets = append(s.secrets, secret)
 }
 
 // leaks searches the files of the ledger for what must not be in them.

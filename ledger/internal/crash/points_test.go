@@ -45,6 +45,7 @@ type probe struct {
 	commit int
 	sends  int
 	looks  int
+	reads  int    // of the ledger
 	label  string // of the request under way
 }
 
@@ -113,6 +114,23 @@ func (s *probedStore) Write(ctx context.Context, unit func(store.Tx) error) erro
 	})
 	p.at(name + ": done")
 	return err
+}
+
+// Read counts: a worker that has looked for what is due has read.
+func (s *probedStore) Read(ctx context.Context, unit func(store.Tx) error) error {
+	err := s.Store.Read(ctx, unit)
+	s.probe.mu.Lock()
+	defer s.probe.mu.Unlock()
+	s.probe.reads++
+	return err
+}
+
+// looked reports whether a worker that began since the ledger was opened has looked
+// for what is due, more than once.
+func (p *probe) looked() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.reads >= 10
 }
 
 // probedTransport shows the requests of a call. It hands them to a transport

@@ -100,24 +100,52 @@ func (h *helping) work(o order) (r report) {
 		r.Err = text(err)
 		return r
 	}
+	err = workUntil(ctx, led, func() (bool, error) {
+		row, err := o.row(ctx, s)
+		r.Later = row.later() && p.looked()
+		return row.atRest() || row.undecided() || r.Later, err
+	})
+	p.at("returned")
+	r.Trace = p.trace()
+	if err == nil {
+		r.After, err = o.row(ctx, s) // what the worker had under way has ended
+	}
+	r.Err = text(err)
+	return r
+}
+
+// workUntil runs a worker until something is so, or for as long as patience lasts.
+func workUntil(ctx context.Context, led *ledger.Ledger, is func() (bool, error)) error {
 	w, err := ledger.NewWorker(led, ledger.WorkerConfig{Poll: 20 * time.Millisecond})
 	if err != nil {
-		return report{Err: err.Error()}
+		return err
 	}
 	// Not by a deadline: the keeper's commits are told by theirs.
 	working, stop := context.WithCancel(ctx)
 	defer time.AfterFunc(patience, stop).Stop()
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(working) }()
-	for working.Err() == nil && err == nil && !r.After.atRest() {
+	for so := false; !so && err == nil && working.Err() == nil; {
 		time.Sleep(5 * time.Millisecond)
-		r.After, err = o.row(ctx, s)
+		so, err = is()
 	}
 	stop()
-	r.Err = text(errors.Join(err, <-ended))
-	p.at("returned")
-	r.Trace = p.trace()
-	return r
+	return errors.Join(err, <-ended)
+}
+
+// later reports whether the operation is under a lease, or held back, for hours.
+func (r *row) later() bool {
+	return r != nil && max(r.Operation.Lease.Until, r.Operation.NotBefore) > time.Now().Add(time.Hour).UnixMilli()
+}
+
+// undecided reports whether a look did not tell: a worker looks again for ten
+// minutes, and then it is a person's.
+func (r *row) undecided() bool {
+	if r == nil || r.Operation.NextStep != string(ledger.NextLook) || len(r.History) == 0 {
+		return false
+	}
+	last := r.History[len(r.History)-1]
+	return last.What == string(ledger.CauseBarred) && last.Why == botix.ErrAmbiguous.Error()
 }
 
 // atRest reports whether no worker brings the operation further.

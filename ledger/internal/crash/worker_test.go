@@ -65,8 +65,9 @@ func TestKilledWhileRecording(t *testing.T) {
 }
 
 // TestWorkerCrashMatrix kills a worker at every point that a recorded operation
-// passes, in every weather and both modes. A worker in another process brings it
-// to its end: with one effect, or as unknown and with nothing further sent.
+// passes, in every weather and both modes, and something else happens in between. A
+// worker in another process brings it to its end: with one effect, or as unknown and
+// with nothing further sent.
 func TestWorkerCrashMatrix(t *testing.T) {
 	t.Parallel()
 	var cells []scenario
@@ -108,7 +109,7 @@ func TestWorkerCrashMatrix(t *testing.T) {
 		defer mu.Unlock()
 		for i, point := range e.trace {
 			s.killAt, s.sent = point, arrived(e.trace[:i+1])
-			all = append(all, s)
+			all = append(all, withInterludes(s)...)
 		}
 	}
 	sideBySide(cells, try)
@@ -133,11 +134,29 @@ func (c *crew) works(s scenario) (*evidence, error) {
 		if err := c.firstLife(st, e, o); err != nil {
 			return err
 		}
+		if err := c.happen(st, e, &o); err != nil {
+			return err
+		}
 		var err error
 		if e.resumed, err = c.workers[1].do(o); err != nil {
 			return fmt.Errorf("the second worker: %w", err)
 		}
+		if e.resumed.Later {
+			e.dayLater = true
+			e.calls[1] = st.Journal().Calls()
+			if err := c.pass(25*time.Hour, st, o); err != nil {
+				return err
+			}
+			if e.resumed, err = c.workers[1].do(o); err != nil {
+				return fmt.Errorf("the second worker, a day later: %w", err)
+			}
+		}
 		e.calls[1], e.effects[0] = st.Journal().Calls(), st.Journal().Effects(s.operation)
+		if e.goOn != nil {
+			if e.third, err = e.goOn(); err != nil {
+				return fmt.Errorf("the stopped worker: %w", err)
+			}
+		}
 		return nil
 	})
 }
@@ -150,8 +169,10 @@ func (e *evidence) checkWork() problems {
 		return append(p, "the ledger has no row")
 	}
 	before, now := e.resumed.Before.Operation, e.resumed.After.Operation
+	e.checkVisit(&p)
+	e.checkLate(&p)
 	p = append(p, e.resumed.After.agrees(e.operation, e.calls[1], e.effects[0])...)
-	p.that(e.resumed.After.atRest(), "it is left at %s, %s", now.Status, now.NextStep)
+	p.that(e.resumed.After.atRest() || e.doubtful() && e.resumed.After.undecided(), "it is left at %s, %s", now.Status, now.NextStep)
 	p.that(now.Driver == string(ledger.DriverWorker), "driver %s", now.Driver)
 	further := mutations(e.calls[1])[len(mutations(e.calls[0])):]
 	for _, c := range further {
@@ -164,11 +185,11 @@ func (e *evidence) checkWork() problems {
 	case e.weather.always:
 		p.that(status == ledger.StatusFailedFinal || before.PossiblySent && status == ledger.StatusReconciling, "a rejection ends as %s", status)
 		p.that(len(e.effects[0]) == 0, "a rejected request had an effect")
-	case e.weather.expired && before.PossiblySent && e.keyed():
+	case e.doubtful() && before.PossiblySent && e.keyed():
 		// A look may still find it. What it does not find waits for somebody.
 		p.that(len(further) == 0, "%d requests after the window", len(further))
 		p.that(status == ledger.StatusSucceeded || status == ledger.StatusReconciling ||
-			absent(now) && len(e.effects[0]) == 0, "status %s with %d effects", status, len(e.effects[0]))
+			status == ledger.StatusFailedRetryable && now.NextStep == string(ledger.NextPerson) && len(e.effects[0]) == 0, "status %s with %d effects", status, len(e.effects[0]))
 	default:
 		p.that(status == ledger.StatusSucceeded, "status %s, next %q", status, now.NextStep)
 	}
