@@ -62,7 +62,13 @@ func (t tool) at(ctx context.Context, p *place, do func(*ledger.Ledger, *ledger.
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, led.Close()) }()
+	defer func() {
+		failed := led.Close()
+		if failed != nil && errors.Is(err, errNo) {
+			err = nil // then it is no answer
+		}
+		err = errors.Join(err, failed)
+	}()
 	inbox, err := led.Inbox()
 	if err != nil {
 		return err
