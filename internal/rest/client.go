@@ -384,6 +384,10 @@ func (nothing) Read([]byte) (int, error)         { return 0, io.EOF }
 func (nothing) WriteTo(io.Writer) (int64, error) { return 0, nil }
 func (nothing) Close() error                     { return nil }
 
+// firstRead is how much memory a declared length is believed. Beyond it, memory is
+// taken only for bytes that have come.
+const firstRead = 64 << 10
+
 // read takes the whole body, up to the limit. Closing what is left unread
 // gives up the connection: an endless body costs one connection and no time.
 func (c *Client) read(resp *http.Response) (body []byte, err error) {
@@ -400,7 +404,7 @@ func (c *Client) read(resp *http.Response) (body []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	size := resp.ContentLength
+	size := min(resp.ContentLength, firstRead)
 	if size < 0 {
 		size = bytes.MinRead
 	}
@@ -416,7 +420,7 @@ func (c *Client) read(resp *http.Response) (body []byte, err error) {
 		case err != nil:
 			return body, err
 		case len(body) == cap(body):
-			body = slices.Grow(body, bytes.MinRead)
+			body = slices.Grow(body, len(body))
 		}
 	}
 }

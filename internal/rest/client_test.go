@@ -10,6 +10,7 @@ import (
 	"errors"
 	"io"
 	"log"
+	"math"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
@@ -17,6 +18,7 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -300,6 +302,39 @@ func TestAnswersThatAreTooLarge(t *testing.T) {
 			t.Errorf("%d bytes, error %v", len(a.Body), err)
 		}
 	})
+}
+
+// A length that is only declared takes no memory, however much a program allows;
+// what does come is read to its end.
+func TestADeclaredLengthIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	whole := bytes.Repeat([]byte("0123456789"), 100_000)
+	for name, tt := range map[string]struct {
+		declared string
+		sent     []byte
+		cut      bool
+	}{
+		"a terabyte":                {"1099511627776", []byte("{"), true},
+		"as much as can be counted": {"9223372036854775807", []byte("{"), true},
+		"a megabyte, and it comes":  {strconv.Itoa(len(whole)), whole, false},
+		"a megabyte, in chunks":     {"", whole, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if tt.declared != "" {
+					w.Header().Set("Content-Length", tt.declared)
+				}
+				_, _ = w.Write(tt.sent)
+			}))
+			defer srv.Close()
+			c := client(t, srv, func(cfg *rest.Config) { cfg.MaxBytes = math.MaxInt64 })
+			a, err := c.Do(t.Context(), rest.Request{Method: "GET", Path: path(t, "/x")})
+			if cut := errors.Is(err, io.ErrUnexpectedEOF); cut != tt.cut || !cut && err != nil || !bytes.Equal(a.Body, tt.sent) {
+				t.Errorf("%d bytes, %v; want the %d that came, cut %t", len(a.Body), err, len(tt.sent), tt.cut)
+			}
+		})
+	}
 }
 
 // F010: an unknown authority is found before anything is sent, and the error
