@@ -186,3 +186,36 @@ func TestAmountsHoweverRecorded(t *testing.T) {
 		})
 	})
 }
+
+// A credit that no ledger could have made is left out of a rebuild, and holds up
+// nothing else.
+func TestARebuildLeavesOutWhatCannotBeKept(t *testing.T) {
+	cfg := botixtest.Config{Partner: botixtest.PartnerConfig{Balance: "100000000000.00"}}
+	inBubble(t, cfg, nil, func(s *sandbox) {
+		group := s.group("Кофейня")
+		for i, text := range []string{"5.00", "10000000000.00", "7.00"} {
+			if _, err := s.client.TopUps.Create(s.Context(), group, topUp(text, fmt.Sprint("evt_", i))); err != nil {
+				s.Fatal(err)
+			}
+		}
+		if _, err := s.client.Groups.SetSpendLimit(s.Context(), group, partner.SpendLimitUpdate{Limit: botix.Set(amount("10000000000"))}); err != nil {
+			s.Fatal(err)
+		}
+		s.ledger(ledgerFile(t), func(led *ledger.Ledger) {
+			c := s.connect(s.srv.PartnerKey(), append(exactly(), partner.WithLedger(led))...)
+			auditor, err := c.Auditor()
+			if err != nil {
+				s.Fatal(err)
+			}
+			named := naming
+			named.Limit = func(*partner.Group) partner.Name { return partner.Name{Key: "shop-prod:limit"} }
+			plan, err := auditor.PlanRebuild(s.Context(), named)
+			if err != nil || len(plan.Restore) != 2 || len(plan.Left) != 2 || strings.Count(plan.String(), "the amount cannot be kept: it has more than 10 digits") != 2 {
+				s.Fatalf("the plan is %v, %v", plan, err)
+			}
+			if n, err := c.Rebuild(s.Context(), plan, ledger.Decision{Who: "ann", Why: "the disk"}); n != 2 || err != nil {
+				s.Errorf("Rebuild = %d, %v", n, err)
+			}
+		})
+	})
+}

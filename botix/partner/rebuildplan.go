@@ -1,6 +1,7 @@
 package partner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -221,7 +222,7 @@ func (p *planner) sort(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		switch checked := e.Name.check(); {
+		switch checked := cmp.Or(e.Name.check(), e.checkAmount()); {
 		case checked != nil:
 			e.Why = checked.Error()
 		case known:
@@ -242,6 +243,23 @@ func (n Name) check() error {
 		return nil // it has a key
 	}
 	return n.Intent.Check()
+}
+
+// checkAmount reports why the ledger cannot keep the money of an entry: somebody else
+// may have made it.
+func (e *RebuildEntry) checkAmount() error {
+	a := ledger.Amount{Kind: ledger.AmountMoved}
+	switch body := e.body.(type) {
+	case CreateTopUp:
+		a.Text = body.Amount.String()
+	case SpendLimitUpdate:
+		limit, _ := body.Limit.Get()
+		a.Text = limit.String()
+	}
+	if a.Text == "" {
+		return nil
+	}
+	return a.Check()
 }
 
 // knows reports whether the ledger has an operation of a name.
