@@ -217,8 +217,8 @@ func (b *ownBook) unlisted(known []WalletLine) (lines []WalletLine, err error) {
 	for _, e := range b.events {
 		id := TransactionID(e.TargetID)
 		start := !b.since.At.IsZero() && e.CreatedAt.Before(b.since.At.Add(call.Slack))
-		ours := slices.ContainsFunc(known, func(l WalletLine) bool { return l.is(e) })
-		if start || ours || b.listed[id] || slices.Contains(b.since.Counted, id) {
+		if start || b.listed[id] || slices.Contains(b.since.Counted, id) ||
+			slices.ContainsFunc(known, func(l WalletLine) bool { return l.is(e) }) { // one of ours, that is missing
 			continue
 		}
 		told := texts(e.Metadata)
