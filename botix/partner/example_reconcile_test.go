@@ -65,9 +65,16 @@ func ExampleClient_Reconcile() {
 		log.Fatal(err)
 	}
 	fmt.Println("wallet: ", wallet.Credited, "credited,", wallet.Balance, "there, agrees:", wallet.Agrees())
+
+	account, err := auditor.Account(ctx, partner.AccountPoint{}) // from its beginning
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("account:", account.Credited, "taken,", account.Balance, "left, agrees:", account.Agrees())
 	// Output:
 	// outcome: unknown
 	// verdict: happened, one fits in everything that was asked for
 	// status:  succeeded
 	// wallet:  50.00 credited, 50.00 there, agrees: true
+	// account: 50.00 taken, 950.00 left, agrees: true
 }
