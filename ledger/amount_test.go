@@ -3,8 +3,10 @@ package ledger_test
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -207,6 +209,48 @@ func TestF085AmountsInTheShell(t *testing.T) {
 		  FROM partner_operations WHERE amount_kind = 'moved' AND status = 'succeeded'`).Scan(&sum, &types)
 	if err != nil || sum != "100000000.30000001" || types != "text, integer, integer" {
 		t.Errorf("they add up to %s, of types %s, %v", sum, types, err)
+	}
+}
+
+// The statements of docs/partner.md run, and say what they are said to.
+func TestTheShellOfTheDocs(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join("..", "docs", "partner.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(page), "```sql\n")
+	block, _, found := strings.Cut(block, "```")
+	if !found {
+		t.Fatal("docs/partner.md has no SQL")
+	}
+	d := openDesk(t)
+	for customer, text := range map[string]string{"anna": "0.10", "boris": "0.20"} {
+		d.done(moving(customer, text), result)
+	}
+	var rows []int
+	for query := range strings.SplitSeq(strings.TrimSuffix(strings.TrimSpace(block), ";"), ";") {
+		answer, err := d.db.QueryContext(t.Context(), query)
+		if err != nil {
+			t.Fatalf("%s: %v", query, err)
+		}
+		n := 0
+		for answer.Next() {
+			n++
+			if columns, _ := answer.Columns(); len(columns) == 2 { // the sum
+				var currency, credited string
+				if err := answer.Scan(&currency, &credited); err != nil || currency != "RUB" || credited != "0.30000000" {
+					t.Errorf("%s: %s %s, %v", query, credited, currency, err)
+				}
+			}
+		}
+		if err := errors.Join(answer.Err(), answer.Close()); err != nil {
+			t.Error(err)
+		}
+		rows = append(rows, n)
+	}
+	if !slices.Equal(rows, []int{2, 1}) {
+		t.Errorf("%d rows, want 2 and 1", rows)
 	}
 }
 
