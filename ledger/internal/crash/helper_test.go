@@ -108,6 +108,7 @@ type row struct {
 	Operation store.Operation
 	Attempts  []store.Attempt
 	History   []store.Event
+	Amount    string // of a credit
 }
 
 // help follows orders until the input ends.

@@ -295,7 +295,13 @@ func (s *reselling) credited(ctx context.Context) (*row, error) {
 		return nil, err
 	}
 	op := page.Operations[0]
-	return &row{Operation: store.Operation{ID: op.ID, Status: string(op.Status), NextStep: string(op.Next), TargetID: op.TargetID}}, nil
+	amount := "none"
+	if op.Amount != nil {
+		amount = op.Amount.String()
+	}
+	return &row{
+		Operation: store.Operation{ID: op.ID, Status: string(op.Status), NextStep: string(op.Next), TargetID: op.TargetID}, Amount: amount,
+	}, nil
 }
 
 // pay books a payment in the program's own table and records its credit, in one

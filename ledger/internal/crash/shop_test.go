@@ -206,6 +206,14 @@ func TestBalancesAreTheSumOfThePayments(t *testing.T) {
 	close(drained)
 	shops.Wait()
 
+	booked := map[string][]money.Amount{} // by the ledger
+	credits := ledger.Filter{Action: ledger.ActionTopUpCredit, Statuses: []ledger.Status{ledger.StatusSucceeded}}
+	for op, err := range led.All(t.Context(), credits) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		booked[op.Intent.Customer] = append(booked[op.Intent.Customer], money.MustParse(op.Amount.Text))
+	}
 	for id, want := range sums {
 		groups := st.behind.GroupsOf(id)
 		if len(groups) != 1 {
@@ -216,6 +224,9 @@ func TestBalancesAreTheSumOfThePayments(t *testing.T) {
 		balance, err := money.Parse(g.Balance)
 		if err != nil || !balance.Equal(want) {
 			t.Errorf("the balance of %s is %s, its payments are %s", id, g.Balance, want)
+		}
+		if credited, err := money.Sum(booked[id]...); err != nil || !credited.Equal(want) {
+			t.Errorf("the ledger has credited %s with %s, %v, its payments are %s", id, credited, err, want)
 		}
 		live := st.behind.LiveKeys(g.ID, string(partner.DefaultKeyFunction))
 		if len(live) != 1 || !st.stored(st.behind.Secret(live[0].ID)) || g.PolicyVersion != 1 || *g.SpendLimit != "100.00" {

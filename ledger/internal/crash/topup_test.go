@@ -43,6 +43,10 @@ func TestTopUpCrashMatrix(t *testing.T) {
 	matrix[credit]{fate: func(s *credit) *fate { return &s.fate }, chosen: credit.chosen, play: newCrew(t).credit}.run(t, credits())
 }
 
+// credited is what the ledger has of a credit, in whichever process it was recorded,
+// and also when it was issued again.
+const credited = "12.34 RUB, moved"
+
 // credit plays one scenario.
 func (c *crew) credit(s credit) (*played, error) {
 	return c.atCounter(botixtest.Config{}, func(st *counter, p *played) error {
@@ -74,8 +78,8 @@ func (c *crew) credit(s credit) (*played, error) {
 		}
 		made, called := st.behind.Credits("evt_1/entry"), last.Called[0]
 		if status := last.After.Operation.Status; len(made) != 1 || called.Err != "" || called.Secret != made[0].ID ||
-			status != string(ledger.StatusSucceeded) || last.After.Operation.TargetID != made[0].ID {
-			p.report("it stands at %s, called %+v, with the credits %+v", status, called, made)
+			status != string(ledger.StatusSucceeded) || last.After.Operation.TargetID != made[0].ID || last.After.Amount != credited {
+			p.report("it stands at %s with %s, called %+v, with the credits %+v", status, last.After.Amount, called, made)
 		}
 		p.problems = append(p.problems, st.leaks()...)
 		return nil
@@ -112,8 +116,8 @@ func TestF044BooksAndCreditInOneTransaction(t *testing.T) {
 			both.Wait()
 			r, err := crew.workers[2].do(o)
 			made := st.behind.Credits("evt_1/entry")
-			if err != nil || r.Done != 1 || len(made) != 1 || r.After.Operation.TargetID != made[0].ID || made[0].Amount != "12.34" {
-				t.Errorf("%d entries in the books, the credits %+v, %v", r.Done, made, err)
+			if err != nil || r.Done != 1 || len(made) != 1 || r.After.Operation.TargetID != made[0].ID || made[0].Amount != "12.34" || r.After.Amount != credited {
+				t.Errorf("%d entries in the books, the credits %+v, the ledger %+v, %v", r.Done, made, r.After, err)
 			}
 		})
 	}
