@@ -1,6 +1,7 @@
 package partner_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -202,6 +203,24 @@ func TestTheAuditLogTellsWhichOneItIs(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An event under the request's id that is about another group is somebody else's, such
+// as of a gateway that gives its ids out twice.
+func TestTheAuditLogIsHeededForTheGroupOnly(t *testing.T) {
+	cfg := botixtest.PartnerConfig{Lags: map[string]time.Duration{"transactionsList": 24 * time.Hour}}
+	inBooks(t, botixtest.Config{Partner: cfg}, nil, func(b *books) {
+		b.srv.Script(botixtest.On("topUpsCreate").Nth(1).Do(botixtest.HTML(502).AfterWork()),
+			botixtest.On("auditEventsList").Do(botixtest.Change("another group", func(a *botixtest.Answer) {
+				a.Body = bytes.ReplaceAll(a.Body, []byte(b.group), []byte("grp_other"))
+			})))
+		if err := b.credit("5.00", "evt_4"); retry.OutcomeOf(err) != retry.Unknown {
+			b.Fatal(err)
+		}
+		if r := b.reconciled(b.client, b.open()[0].ID); r.Verdict == ledger.VerdictHappened || r.Operation.TargetID != "" {
+			b.Errorf("the report is %s", r)
+		}
+	})
 }
 
 // A key is found, and its secret is not: that is no success. While the key counts, a
