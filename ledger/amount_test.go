@@ -8,10 +8,12 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/botix-pro/sdk-go/ledger"
+	"github.com/botix-pro/sdk-go/ledger/internal/store"
 	"github.com/botix-pro/sdk-go/money"
 	"github.com/botix-pro/sdk-go/retry"
 )
@@ -295,4 +297,62 @@ func TestAmountsDoNotChange(t *testing.T) {
 	if _, err := d.List(t.Context(), ledger.Filter{}); !errors.Is(err, ledger.ErrAmount) {
 		t.Errorf("List = %v", err)
 	}
+}
+
+// Calls that are about no money pay nothing for those that are: neither a direct call
+// nor its repeat, nor what is recorded for a worker, touches the amounts.
+func TestCallsWithoutAnAmountDoNotTouchThem(t *testing.T) {
+	t.Parallel()
+	s := &counting{Store: mustStoreAt(t, filepath.Join(t.TempDir(), "ops.db"))}
+	led, err := ledger.New(s, ledger.Namespace("shop-test"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &desk{t, led, s.Handle(), ""}
+	t.Cleanup(d.close)
+	d.done(draft("anna", body), result)
+	repeat, err := d.Open(t.Context(), draft("anna", body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	repeat.Close()
+	d.lost(draft("boris", body))
+	d.enqueued(draft("clara", body))
+	if n := s.touched.Load(); n != 0 {
+		t.Errorf("amounts were touched %d times", n)
+	}
+	d.done(moving("dora", "5"), result)
+	d.enqueued(moving("emil", "5"))
+	if n := s.touched.Load(); n != 2 {
+		t.Errorf("amounts were touched %d times for two of them", n)
+	}
+}
+
+// counting counts how often a ledger looks at amounts, or adds one.
+type counting struct {
+	store.Store
+	touched atomic.Int32
+}
+
+type countingTx struct {
+	store.Tx
+	touched *atomic.Int32
+}
+
+func (s *counting) Write(ctx context.Context, unit func(store.Tx) error) error {
+	return s.Store.Write(ctx, func(tx store.Tx) error { return unit(countingTx{tx, &s.touched}) })
+}
+
+func (s *counting) Read(ctx context.Context, unit func(store.Tx) error) error {
+	return s.Store.Read(ctx, func(tx store.Tx) error { return unit(countingTx{tx, &s.touched}) })
+}
+
+func (t countingTx) InsertAmount(ctx context.Context, a *store.Amount) error {
+	t.touched.Add(1)
+	return t.Tx.InsertAmount(ctx, a)
+}
+
+func (t countingTx) Amounts(ctx context.Context, ids []string) (map[string]store.Amount, error) {
+	t.touched.Add(1)
+	return t.Tx.Amounts(ctx, ids)
 }
