@@ -917,38 +917,116 @@ func TestAReplacedKeyTakesAWorkflowOver(t *testing.T) {
 	}
 }
 
-// Whoever lost the lease plans nothing.
+// Whoever lost the lease plans nothing, nor does one who does not know how far it has
+// come.
 func TestAPlanThatComesLate(t *testing.T) {
-	s := newDepot(t)
-	synctest.Test(t, func(t *testing.T) {
-		s.T = t
-		s.open(func(slow *ledger.Ledger) {
-			s.open(func(fast *ledger.Ledger) {
-				def, asleep := delivery(), true
-				plan := def.Steps[1].Calls
-				def.Steps[1].Calls = func(ctx context.Context, f *ledger.Flow, in order) ([]ledger.Draft, error) {
-					if asleep { // as a process that was stopped, so that its lease ran out
-						asleep = false
-						err := fast.InTx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-							_, err := tx.ExecContext(ctx, "UPDATE ledger_operations SET lease_owner = '', lease_token = lease_token + 1, locked_until_ms = 0 WHERE kind = 'workflow'")
-							return err
-						})
-						if err != nil {
-							t.Error(err)
+	for name, tt := range map[string]struct {
+		meanwhile string // behind the ledger's back
+		goesOn    bool   // and another does
+	}{
+		"another has gone on":    {"UPDATE ledger_operations SET lease_owner = '', lease_token = lease_token + 1, locked_until_ms = 0 WHERE kind = 'workflow'", true},
+		"another has the lease":  {"UPDATE ledger_operations SET lease_owner = 'another', lease_token = lease_token + 1 WHERE kind = 'workflow'", false},
+		"the lease has run out":  {"UPDATE ledger_operations SET locked_until_ms = 1 WHERE kind = 'workflow'", false},
+		"the step has been done": {"UPDATE ledger_workflows SET begun = begun + 1", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newDepot(t)
+			synctest.Test(t, func(t *testing.T) {
+				s.T = t
+				s.open(func(slow *ledger.Ledger) {
+					s.open(func(fast *ledger.Ledger) {
+						def, asleep := delivery(), true
+						plan := def.Steps[1].Calls
+						def.Steps[1].Calls = func(ctx context.Context, f *ledger.Flow, in order) ([]ledger.Draft, error) {
+							if asleep { // as a process that was stopped
+								asleep = false
+								err := fast.InTx(ctx, func(ctx context.Context, tx *sql.Tx) error { return second(tx.ExecContext(ctx, tt.meanwhile)) })
+								if err != nil {
+									t.Error(err)
+								}
+								if tt.goesOn {
+									if p, err := s.machine(fast, delivery()).Run(t.Context(), "cust_42", "order-1", parcel); err != nil || p.State != "delivered" {
+										t.Errorf("the fast one = %+v, %v", p, err)
+									}
+								}
+							}
+							return plan(ctx, f, in)
 						}
-						if p, err := s.machine(fast, delivery()).Run(t.Context(), "cust_42", "order-1", parcel); err != nil || p.State != "delivered" {
-							t.Errorf("the fast one = %+v, %v", p, err)
+						p, err := s.machine(slow, def).Run(t.Context(), "cust_42", "order-1", parcel)
+						if !errors.Is(err, ledger.ErrLeaseLost) || !tt.goesOn && len(p.Steps) != 1 {
+							t.Errorf("the slow one = %+v, %v", p, err)
 						}
-					}
-					return plan(ctx, f, in)
-				}
-				_, err := s.machine(slow, def).Run(t.Context(), "cust_42", "order-1", parcel)
-				if !errors.Is(err, ledger.ErrLeaseLost) {
-					t.Errorf("the slow one = %v", err)
+					})
+				})
+				if tt.goesOn {
+					s.did("pack", "ship", "insure", "bill")
+				} else {
+					s.did("pack")
 				}
 			})
 		})
-		s.did("pack", "ship", "insure", "bill")
+	}
+}
+
+// Nor does it send what is left of a step, or give back the other's lease.
+func TestAStepWhoseLeaseIsLost(t *testing.T) {
+	s := newDepot(t)
+	synctest.Test(t, func(t *testing.T) {
+		s.T = t
+		s.open(func(led *ledger.Ledger) {
+			led.Register(&clerk{depot: s, during: func(d *ledger.Drive) {
+				if d.Operation().Intent.Action != "ship" {
+					return
+				}
+				err := led.InTx(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
+					return second(tx.ExecContext(ctx, "UPDATE ledger_operations SET lease_owner = 'another', lease_token = lease_token + 1 WHERE kind = 'workflow'"))
+				})
+				if err != nil {
+					t.Error(err)
+				}
+				time.Sleep(time.Minute) // it learns that when it renews the lease
+			}})
+			p, err := s.machine(led, delivery()).Run(t.Context(), "cust_42", "order-1", parcel)
+			if !errors.Is(err, ledger.ErrLeaseLost) {
+				t.Errorf("Run = %v", err)
+			}
+			if p.LockedUntil.IsZero() {
+				t.Error("it gave back a lease that is another's")
+			}
+			s.did("pack", "ship")
+		})
+	})
+}
+
+// Where the server has asked for a wait, a worker sends no step either.
+func TestAMachineWaitsForItsServer(t *testing.T) {
+	s := newDepot(t)
+	synctest.Test(t, func(t *testing.T) {
+		s.T = t
+		s.open(func(led *ledger.Ledger) {
+			draft := call(ledger.Intent{Customer: "cust_41", Action: "pack", Version: "order-1"})
+			draft.Driver = ledger.DriverCaller
+			drive, err := led.Open(t.Context(), &draft)
+			if err != nil {
+				t.Fatal(err)
+			}
+			now := time.Now()
+			refused := ledger.Ending{
+				Attempt:   retry.Attempt{Number: 1, Outcome: retry.Throttled, Rule: "staged", Started: now, Ended: now},
+				NotBefore: now.Add(3 * time.Hour),
+			}
+			if err := errors.Join(drive.Begin(t.Context(), open), drive.End(refused)); err != nil {
+				t.Fatal(err)
+			}
+			drive.Close()
+			if err := second(s.machine(led, delivery()).Enqueue(t.Context(), "cust_42", "order-1", parcel)); err != nil {
+				t.Fatal(err)
+			}
+			s.works(led, 2*time.Hour)
+			s.did()
+			s.works(led, 2*time.Hour)
+			s.did("pack", "ship", "insure", "bill")
+		})
 	})
 }
 
