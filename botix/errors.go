@@ -177,8 +177,10 @@ func (e *Error) said() string {
 		return e.Code.shown() + status
 	case e.Status == http.StatusGone:
 		return ErrGone.Error() + status
-	case e.Status/100 == 3:
+	case e.Status/100 == 3 && e.RedirectHost != "":
 		return ErrRedirect.Error() + " to " + clip(e.RedirectHost) + status
+	case e.Status/100 == 3: // within the server, or to no address
+		return ErrRedirect.Error() + status
 	}
 	return "the answer is not the API's" + status
 }

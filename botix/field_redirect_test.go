@@ -2,6 +2,7 @@ package botix_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -92,6 +93,9 @@ func TestF017RedirectedPostIsNoGet(t *testing.T) {
 				got, err := s.client.Contacts.Create(s.Context(), botix.CreateContact{FirstName: "Пётр"})
 				if got != nil || !errors.Is(err, botix.ErrRedirect) || retry.OutcomeOf(err) != retry.Unknown {
 					s.Errorf("Create = %v, %v; want an unexpected redirect of unknown outcome", got, err)
+				}
+				if want := fmt.Sprintf("botix: contactsCreate: unexpected redirect (status %d); ", status); !strings.HasPrefix(fmt.Sprint(err), want) {
+					s.Errorf("the error is %q, want it to begin with %q", err, want)
 				}
 				if calls := s.srv.Journal().Calls(); len(calls) != 1 || calls[0].Method != http.MethodPost {
 					s.Errorf("%d requests arrived, want the POST only", len(calls))

@@ -95,7 +95,11 @@ func (e *Error) reading() call.Reading {
 // Unreadable keeps of a JSON error what cannot be a piece of the answer.
 func Unreadable(err error) error {
 	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("the answer cannot be read: field %s is a %s", t.Field, kind(t.Value))
+		where := "it"
+		if t.Field != "" {
+			where = "field " + t.Field
+		}
+		return fmt.Errorf("the answer cannot be read: %s is %s", where, kind(t.Value))
 	}
 	return errors.New("the answer cannot be read: it is not valid JSON")
 }
@@ -103,8 +107,10 @@ func Unreadable(err error) error {
 // kind is the JSON type in the Value of an UnmarshalTypeError, which for numbers
 // is followed by the number.
 func kind(value string) string {
-	if strings.HasPrefix(value, "number ") {
-		return "number"
+	name, _, _ := strings.Cut(value, " ")
+	switch name {
+	case "array", "object":
+		return "an " + name
 	}
-	return value
+	return "a " + name
 }
