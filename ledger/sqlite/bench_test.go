@@ -56,6 +56,7 @@ func finishUnit(op *store.Operation, a *store.Attempt) func(store.Tx) error {
 	ctx := context.Background()
 	now := time.Now().UnixMilli()
 	offset := int64(12)
+	begun := op
 	op, a = new(*op), new(*a)
 	op.Status, op.NextStep, op.PossiblySent, op.UpdatedAt, op.Body = "succeeded", "", false, now, nil
 	op.RequestID, op.TargetKind, op.TargetID = "req_0123456789abcdef", "message", op.Key[len(op.Key)-12:]
@@ -64,6 +65,7 @@ func finishUnit(op *store.Operation, a *store.Attempt) func(store.Tx) error {
 	a.RequestID, a.Outcome, a.Rule, a.Unresolved, a.Evidence = op.RequestID, "succeeded", "2xx", false, "first byte"
 	a.RateLimit, a.RateRemaining, a.RateReset, a.ServerOffset = 600, 599, now/1000, &offset
 	return func(tx store.Tx) error {
+		op.Seq = begun.Seq // its insertion has filled it in, perhaps after this unit was made
 		if err := tx.Update(ctx, op, store.Lease{Token: op.Lease.Token + 1}); err != nil {
 			return err
 		}
