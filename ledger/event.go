@@ -48,8 +48,9 @@ type Event struct {
 	// as received. "": those of one object.
 	Lane string
 	// State names what the event sets as a whole, such as "limit:7". An event is
-	// superseded when one of its state that occurred later has been handled. "":
-	// each event counts. What adds to a state, as a tag does, must not have one.
+	// superseded when one of its state that occurred later has been handled; a time
+	// more than an hour ahead of this machine's supersedes nothing until it has come.
+	// "": each event counts. What adds to a state, as a tag does, must not have one.
 	State string
 }
 

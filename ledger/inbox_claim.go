@@ -81,7 +81,7 @@ func cutOff(row *store.Received) bool { return row.Lease.Owner != "" }
 func (r *inboxRun) take(ctx context.Context, tx store.Tx, row store.Received) (*store.Received, error) {
 	l := r.inbox.ledger
 	now := l.store.Now()
-	switch superseded, err := isSuperseded(ctx, tx, &row); {
+	switch superseded, err := isSuperseded(ctx, tx, &row, now); {
 	case err != nil:
 		return nil, err
 	case superseded:
@@ -99,11 +99,17 @@ func (r *inboxRun) take(ctx context.Context, tx store.Tx, row store.Received) (*
 	return &row, nil
 }
 
-func isSuperseded(ctx context.Context, tx store.Tx, row *store.Received) (bool, error) {
+// ahead is by how much a sender's clock may be before ours.
+const ahead = time.Hour
+
+// isSuperseded reports whether an event of the same state that occurred later was
+// handled. A time that is still to come is some clock's mistake, and tells no order:
+// it would keep out all that follows.
+func isSuperseded(ctx context.Context, tx store.Tx, row *store.Received, now int64) (bool, error) {
 	if row.State == "" || row.OccurredAt == 0 {
 		return false, nil
 	}
-	return tx.HandledAfter(ctx, row.Delivery.Namespace, row.State, row.OccurredAt)
+	return tx.HandledAfter(ctx, row.Delivery.Namespace, row.State, row.OccurredAt, now+ahead.Milliseconds())
 }
 
 // fail gives an event up.

@@ -84,6 +84,28 @@ func TestF076OlderEventArrivesLater(t *testing.T) {
 	})
 }
 
+// A sender whose clock is wrong for a moment does not keep out all that follows; one
+// whose clock is a little ahead is believed.
+func TestATimeThatIsStillToComeSupersedesNothing(t *testing.T) {
+	t.Parallel()
+	for ahead, want := range map[time.Duration]ledger.EventStatus{
+		59 * time.Minute: ledger.EventSuperseded, 61 * time.Minute: ledger.EventHandled, 80 * 365 * 24 * time.Hour: ledger.EventHandled,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBox(t)
+			b.work(t, ledger.InboxWork{Handle: func(context.Context, *ledger.Handling) error { return nil }})
+			wrong := limit("evt_1", "limit.raised", time.Now().Add(ahead).Unix())
+			if e := b.settled(t, b.receive(t, wrong).Number); e.Status != ledger.EventHandled {
+				t.Errorf("%v ahead: %+v", ahead, e.InboxEvent)
+			}
+			next := limit("evt_2", "limit.updated", time.Now().Unix())
+			if e := b.settled(t, b.receive(t, next).Number); e.Status != want {
+				t.Errorf("after one that is %v ahead: %+v, want it %s", ahead, e.InboxEvent, want)
+			}
+		})
+	}
+}
+
 // One event that fails for ever stops no other, and is kept whole.
 func TestF078PoisonEventIsParked(t *testing.T) {
 	t.Parallel()

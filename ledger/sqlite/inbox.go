@@ -127,8 +127,8 @@ func (t *tx) receivedLost(ctx context.Context, seq int64) error {
 	return err
 }
 
-func (t *tx) HandledAfter(ctx context.Context, namespace, state string, occurredAt int64) (bool, error) {
-	err := t.one(ctx, handledAfter, []any{namespace, state, occurredAt}, func([]any) error { return nil })
+func (t *tx) HandledAfter(ctx context.Context, namespace, state string, occurredAt, latest int64) (bool, error) {
+	err := t.one(ctx, handledAfter, []any{namespace, state, occurredAt, latest}, func([]any) error { return nil })
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
 	}

@@ -101,7 +101,7 @@ SELECT 1 FROM ledger_inbox WHERE seq = ?1`
 
 const handledAfter = `
 SELECT 1 FROM ledger_inbox
- WHERE namespace = ?1 AND state = ?2 AND occurred_at_ms > ?3 AND status = 'handled' LIMIT 1`
+ WHERE namespace = ?1 AND state = ?2 AND occurred_at_ms > ?3 AND occurred_at_ms <= ?4 AND status = 'handled' LIMIT 1`
 
 const linkOperation = `
 INSERT INTO ledger_inbox_operations (event, operation_id) VALUES (?1, ?2) ON CONFLICT DO NOTHING`

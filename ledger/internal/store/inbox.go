@@ -34,8 +34,8 @@ type InboxTx interface {
 	// RenewReceived moves the end of a lease that is still held.
 	RenewReceived(ctx context.Context, seq, token, until int64) error
 	// HandledAfter reports whether an event of a state was handled that occurred
-	// after a moment.
-	HandledAfter(ctx context.Context, namespace, state string, occurredAt int64) (bool, error)
+	// after a moment, and at another at the latest.
+	HandledAfter(ctx context.Context, namespace, state string, occurredAt, latest int64) (bool, error)
 
 	// Link ties an event to an operation; doing so again changes nothing.
 	Link(ctx context.Context, seq int64, operationID string) error

@@ -168,14 +168,17 @@ func handledStates(t *testing.T, s store.Store) {
 	make("limit:8", start+72, "handled")
 	make("", start+73, "handled")
 	for _, tt := range []struct {
-		namespace string
-		at        int64
-		want      bool
-	}{{"shop-test", start + 65, true}, {"shop-test", start + 66, false}, {"other", start + 65, false}} {
+		namespace  string
+		at, latest int64
+		want       bool
+	}{
+		{"shop-test", start + 65, start + 66, true}, {"shop-test", start + 65, start + 65, false}, {"shop-test", start + 66, start + 99, false},
+		{"other", start + 65, start + 99, false},
+	} {
 		read(t, s, func(tx store.Tx) error {
-			got, err := tx.HandledAfter(t.Context(), tt.namespace, "limit:7", tt.at)
+			got, err := tx.HandledAfter(t.Context(), tt.namespace, "limit:7", tt.at, tt.latest)
 			if got != tt.want {
-				t.Errorf("HandledAfter(%s, %d) = %t, want %t", tt.namespace, tt.at-start, got, tt.want)
+				t.Errorf("HandledAfter(%s, %d, %d) = %t, want %t", tt.namespace, tt.at-start, tt.latest-start, got, tt.want)
 			}
 			return err
 		})
