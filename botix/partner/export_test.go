@@ -1,12 +1,15 @@
 package partner
 
 import (
+	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/botix-pro/sdk-go/internal/call"
+	"github.com/botix-pro/sdk-go/ledger"
 )
 
 // Mutations are the operations that may change something.
@@ -58,4 +61,22 @@ func ReadBackTable() string {
 		}
 	}
 	return b.String()
+}
+
+// Count counts the operations that an auditor is handed by its ledger.
+func (a *Auditor) Count(n *int) { a.records = counted{a.records, n} }
+
+type counted struct {
+	records
+	n *int
+}
+
+func (c counted) All(ctx context.Context, f ledger.Filter) iter.Seq2[*ledger.Operation, error] {
+	return func(yield func(*ledger.Operation, error) bool) {
+		for op, err := range c.records.All(ctx, f) {
+			if *c.n++; !yield(op, err) {
+				return
+			}
+		}
+	}
 }

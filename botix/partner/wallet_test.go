@@ -459,6 +459,25 @@ func TestAMovingWalletIsNoDrift(t *testing.T) {
 	})
 }
 
+// A wallet is compared with what the ledger has of its group: the operations of others,
+// however many, stay in the database.
+func TestAWalletReadsItsOwnOperations(t *testing.T) {
+	inBooks(t, botixtest.Config{}, nil, func(b *books) {
+		other := b.sandbox.group("Чайная")
+		for i := range 120 { // more than a page
+			_, err := b.client.TopUps.Create(b.Context(), other, topUp("1.00", fmt.Sprint("oth_", i)), botix.WithIntent(intent(fmt.Sprint("cust_", i))))
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+		n := 0
+		b.auditor.Count(&n)
+		if w := b.wallet(); summary(w) != "60+0=60" || n != 3 {
+			b.Errorf("of %d operations, the wallet is %s; want 3", n, summary(w))
+		}
+	})
+}
+
 // Other programs' operations in one database, and those at another server, are not
 // of this wallet.
 func TestAWalletIsOfOneServer(t *testing.T) {
