@@ -31,8 +31,8 @@ type Wallet struct {
 
 	Lines []WalletLine // the oldest first
 
-	// Moving: the balance changed while the list was read, so the two cannot be
-	// compared: no line is about a drift, and the sum above does not hold.
+	// Moving: the balance changed while the list was read, or faster than the list
+	// shows, so the two cannot be compared: the sum above does not hold.
 	Moving bool
 	// Gone: the group was deleted.
 	Gone bool
@@ -54,6 +54,8 @@ type WalletLine struct {
 	// Difference is what the line adds to the balance that the ledger does not
 	// account for; below 0 where the balance lacks it.
 	Difference money.Amount
+
+	last bool // of a drift: nothing that is listed comes after it
 }
 
 // WalletFinding says how a line stands.
@@ -202,7 +204,28 @@ func (a *Auditor) Wallet(ctx context.Context, group GroupID) (*Wallet, error) {
 	if err := a.wait(ctx); err != nil {
 		return w, fmt.Errorf("the wallet of group %s was read once only: %w", group, err)
 	}
-	return a.wallet(ctx, group)
+	return a.again(ctx, w)
+}
+
+// again reads a wallet for the second time.
+func (a *Auditor) again(ctx context.Context, first *Wallet) (*Wallet, error) {
+	w, err := a.wallet(ctx, first.GroupID)
+	if err == nil {
+		w.confirm(first)
+	}
+	return w, err
+}
+
+// confirm leaves out what the end of the list lacked only now. What is spent all the
+// time is always ahead of a list that lags; a drift stays where it was.
+func (w *Wallet) confirm(first *Wallet) {
+	n := len(w.Lines)
+	w.Lines = slices.DeleteFunc(w.Lines, func(l WalletLine) bool {
+		return l.last && !slices.ContainsFunc(first.Lines, func(was WalletLine) bool {
+			return was.last && was.transactionID() == l.transactionID() && was.Difference.Equal(l.Difference)
+		})
+	})
+	w.Moving = w.Moving || len(w.Lines) < n
 }
 
 // Wallets returns an iterator over the wallets of all groups that are not deleted,
@@ -220,7 +243,7 @@ func (a *Auditor) Wallets(ctx context.Context) iter.Seq2[*Wallet, error] {
 		}
 		for _, w := range all {
 			if w.disputed() {
-				w, err = a.wallet(ctx, w.GroupID)
+				w, err = a.again(ctx, w)
 			}
 			if !yield(w, err) || err != nil {
 				return

@@ -459,6 +459,49 @@ func TestAMovingWalletIsNoDrift(t *testing.T) {
 	})
 }
 
+// What is spent all the time is ahead of a list that lags: that is no drift. One that
+// is there beside it stays where it was, and is found.
+func TestABusyWalletWhoseListLags(t *testing.T) {
+	cfg := botixtest.PartnerConfig{Lags: map[string]time.Duration{"transactionsList": 30 * time.Second}}
+	for name, tt := range map[string]struct {
+		drift string
+		until time.Duration // is spent; the wallet is read from 2 min on
+		want  string
+	}{
+		"nothing is off":                   {"", 5 * time.Minute, ""},
+		"0.02 are":                         {"0.02", 5 * time.Minute, "drift 0.02 after 30.00"},
+		"nothing is, and it comes to rest": {"", 2*time.Minute + 5*time.Second, ""},
+		"0.02 are, and it comes to rest":   {"0.02", 2*time.Minute + 5*time.Second, "drift 0.02 after 30.00"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBooks(t, botixtest.Config{Partner: cfg}, nil, func(b *books) {
+				if tt.drift != "" {
+					b.behind.Drift(string(b.group), tt.drift)
+				}
+				start, spent := time.Now(), make(chan struct{})
+				go func() {
+					defer close(spent)
+					for time.Since(start) < tt.until {
+						time.Sleep(10 * time.Second)
+						b.behind.Spend(string(b.group), "0.01")
+					}
+				}()
+				time.Sleep(2*time.Minute + time.Second)
+				w := b.wallet()
+				var found []string
+				for _, l := range w.Differences() {
+					found = append(found, fmt.Sprintf("%s %s after %s", l.Finding, l.Difference.Canonical(), l.Transaction.Amount))
+				}
+				rests := tt.until < 3*time.Minute
+				if got := strings.Join(found, ", "); got != tt.want || w.Moving == rests || w.Agrees() != (rests && tt.want == "") {
+					b.Errorf("the wallet is %s\nwant %q, moving %t", w, tt.want, !rests)
+				}
+				<-spent
+			})
+		})
+	}
+}
+
 // A wallet is compared with what the ledger has of its group: the operations of others,
 // however many, stay in the database.
 func TestAWalletReadsItsOwnOperations(t *testing.T) {

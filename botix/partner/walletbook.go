@@ -140,7 +140,7 @@ func (a *Auditor) close(b *book) (*Wallet, error) {
 	}
 	gaps, err := b.chain.gaps(total, w.Balance)
 	for _, g := range gaps {
-		w.Lines = append(w.Lines, WalletLine{Finding: WalletDrift, Transaction: g.after, Difference: g.amount})
+		w.Lines = append(w.Lines, WalletLine{Finding: WalletDrift, Transaction: g.after, Difference: g.amount, last: g.last})
 	}
 	slices.SortStableFunc(w.Lines, func(x, y WalletLine) int { return x.at().Compare(y.at()) })
 	return w, err

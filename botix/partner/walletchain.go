@@ -20,6 +20,7 @@ type chain struct {
 type gap struct {
 	after  *Transaction // nil: before the first, or where is not known
 	amount money.Amount
+	last   bool // nothing that is listed comes after it, as far as that is known
 }
 
 // gaps are some, of which only so many are kept.
@@ -36,7 +37,7 @@ func (g *gaps) note(after *Transaction, is, should money.Amount) {
 	case err != nil || len(g.all) == mostGaps:
 		g.many = true
 	case amount.Sign() != 0:
-		g.all = append(g.all, gap{after, amount})
+		g.all = append(g.all, gap{after: after, amount: amount})
 	}
 }
 
@@ -73,7 +74,7 @@ func (c *chain) gaps(sum, balance money.Amount) ([]gap, error) {
 	if err != nil || off.Sign() == 0 {
 		return nil, err
 	}
-	unplaced := []gap{{amount: off}}
+	unplaced := []gap{{amount: off, last: true}}
 	if c.last == nil || c.untold {
 		return unplaced, nil
 	}
@@ -94,7 +95,11 @@ func (g gaps) between(oldest, newest *Transaction, balance money.Amount) gaps {
 	all := gaps{many: g.many}
 	all.note(nil, oldest.BalanceAfter, oldest.Amount)
 	all.all = append(all.all, g.all...)
+	n := len(all.all)
 	all.note(newest, balance, newest.BalanceAfter)
+	for i := range all.all[n:] {
+		all.all[n+i].last = true
+	}
 	return all
 }
 
