@@ -234,10 +234,10 @@ func (b *ownBook) unlisted(known []WalletLine) (lines []WalletLine, err error) {
 }
 
 // drift adds a line for what nothing explains.
-func (is *Account) drift(unlisted []WalletLine) error {
-	due, err := zeroed(is.Since.Balance).Sub(is.Listed)
+func (a *Account) drift(unlisted []WalletLine) error {
+	due, err := zeroed(a.Since.Balance).Sub(a.Listed)
 	if err == nil {
-		due, err = due.Add(is.Other)
+		due, err = due.Add(a.Other)
 	}
 	for _, l := range unlisted {
 		if err == nil {
@@ -247,9 +247,9 @@ func (is *Account) drift(unlisted []WalletLine) error {
 	if err != nil {
 		return err
 	}
-	off, err := is.Balance.Sub(due)
+	off, err := a.Balance.Sub(due)
 	if err == nil && off.Sign() != 0 {
-		is.Lines = append(is.Lines, WalletLine{Finding: WalletDrift, Difference: off})
+		a.Lines = append(a.Lines, WalletLine{Finding: WalletDrift, Difference: off})
 	}
 	return err
 }
