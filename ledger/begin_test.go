@@ -22,7 +22,7 @@ func TestBeginAsksInItsCommit(t *testing.T) {
 		}
 		defer drive.Close()
 		closed := false
-		rows.then = func() { closed = true }
+		rows.before(func() { closed = true })
 		err = drive.Begin(t.Context(), func() error {
 			if closed {
 				return errClosed

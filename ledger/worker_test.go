@@ -61,6 +61,13 @@ type between struct {
 	then func() // before the next write; once
 }
 
+// before has something happen before the next write.
+func (b *between) before(then func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.then = then
+}
+
 func (b *between) Write(ctx context.Context, unit func(store.Tx) error) error {
 	b.mu.Lock()
 	then := b.then
@@ -143,7 +150,7 @@ func TestF059AClaimThatComesLate(t *testing.T) {
 		led, between := openShop(t, file, one)
 		rival, _ := openShop(t, file, other)
 		op := enqueue(t, led, 1)
-		between.then = func() { run(t, rival, op.ID) }
+		between.before(func() { run(t, rival, op.ID) })
 		got := run(t, led, op.ID)
 		if got.Status != ledger.StatusSucceeded || one.n.Load() != 0 || other.n.Load() != 1 {
 			t.Errorf("it stands at %s after %d attempts of the late worker and %d of the other", got.Status, one.n.Load(), other.n.Load())
@@ -159,11 +166,11 @@ func TestF059AClaimThatComesLate(t *testing.T) {
 		rival, _ := openShop(t, file, other)
 		op := enqueue(t, led, 1)
 		var running sync.WaitGroup
-		between.then = func() {
+		between.before(func() {
 			running.Go(func() { run(t, rival, op.ID) })
 			<-begun
 			time.AfterFunc(200*time.Millisecond, func() { close(goOn) })
-		}
+		})
 		got := run(t, led, op.ID)
 		running.Wait()
 		if got.Status != ledger.StatusSucceeded || one.n.Load() != 0 || other.n.Load() != 1 {
@@ -198,9 +205,7 @@ func TestF060GivingBackALeaseOfSomebodyElse(t *testing.T) {
 	<-taken
 	// Its heartbeat cannot write, as if the process stood still.
 	held := make(chan struct{})
-	stuck.mu.Lock()
-	stuck.then = func() { <-held }
-	stuck.mu.Unlock()
+	stuck.before(func() { <-held })
 
 	holding, end := make(chan struct{}), make(chan struct{})
 	next := &executor{during: func(*ledger.Drive) { close(holding); <-end }}
@@ -270,7 +275,7 @@ func TestTakeOverFromOneWhoWasOnlySlow(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer second.Close()
-			between.then = func() { // a heartbeat that was late
+			between.before(func() { // a heartbeat that was late
 				err := rows.Store.Write(t.Context(), func(tx store.Tx) error {
 					row, err := tx.Operation(t.Context(), "0190-1")
 					if err != nil {
@@ -281,7 +286,7 @@ func TestTakeOverFromOneWhoWasOnlySlow(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-			}
+			})
 			if err := takeOver(second); !errors.Is(err, ledger.ErrInProgress) && !errors.Is(err, ledger.ErrLeaseLost) {
 				t.Errorf("beside a live lease: %v", err)
 			}
