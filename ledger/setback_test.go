@@ -113,6 +113,9 @@ func TestAClockThatWasSetBack(t *testing.T) {
 						t.Errorf("whoever met it got %v", err)
 					}
 					history := d.history(id)
+					if len(history) == 0 {
+						t.Fatal("nothing happened to it")
+					}
 					if last := history[len(history)-1]; last.what != string(ledger.CauseBarred) || last.why != "the host's clock was set back since it was sent: nobody can tell how old its key is" {
 						t.Errorf("the last of its history: %+v", last)
 					}
