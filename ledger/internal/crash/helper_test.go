@@ -53,6 +53,7 @@ type order struct {
 	Callers  int // how many goroutines call; default 1
 	KillAt   string
 	PauseAt  string
+	Still    bool // while it is paused, nothing of the process writes: it is about to be stopped
 	FailFrom int
 	Refused  bool          // no connection can be made
 	ReadOnly bool          // Do record: only tell what is there
@@ -274,6 +275,10 @@ func (o order) open(ctx context.Context, p *probe, more ...ledger.Option) (c *bo
 func (h *helping) probe(o order) *probe {
 	p := &probe{killAt: o.KillAt, pauseAt: o.PauseAt}
 	p.pause = func(point string) {
+		if o.Still {
+			p.keeping.Lock()
+			defer p.keeping.Unlock()
+		}
 		told := make(chan struct{})
 		h.mu.Lock()
 		h.paused[o.ID] = told

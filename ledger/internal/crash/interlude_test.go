@@ -145,7 +145,8 @@ const firstKey = 1
 // and goes on when goOn is called.
 func (c *crew) standStill(o order, st *stage, s scenario) (goOn func() (report, error), err error) {
 	h := startHelper(c.t)
-	o.PauseAt, o.KillAt = s.killAt, ""
+	// Who is stopped in a commit of the keeper's has the lock of the file.
+	o.PauseAt, o.KillAt, o.Still = s.killAt, "", true
 	id, reports := h.order(o)
 	r, ok := <-reports
 	if !ok || r.At != s.killAt {

@@ -40,6 +40,8 @@ type probe struct {
 	pauseAt string
 	pause   func(point string) // returns when the call is to go on
 
+	keeping sync.RWMutex // held, for reading, by the keeper's commits
+
 	mu     sync.Mutex
 	passed []string
 	commit int
@@ -95,6 +97,8 @@ var errDiskGone = &store.UnavailableError{Reason: "disk full", Err: errors.New("
 
 func (s *probedStore) Write(ctx context.Context, unit func(store.Tx) error) error {
 	if _, keeper := ctx.Deadline(); keeper {
+		s.probe.keeping.RLock()
+		defer s.probe.keeping.RUnlock()
 		return s.Store.Write(ctx, unit)
 	}
 	p := s.probe

@@ -182,14 +182,14 @@ func (e *evidence) checkWork() problems {
 	switch {
 	case ledger.Status(before.Status).Final():
 		p.that(len(further) == 0 && now.UpdatedAt == before.UpdatedAt, "what had ended was taken up again")
-	case e.weather.always:
-		p.that(status == ledger.StatusFailedFinal || before.PossiblySent && status == ledger.StatusReconciling, "a rejection ends as %s", status)
-		p.that(len(e.effects[0]) == 0, "a rejected request had an effect")
 	case e.doubtful() && before.PossiblySent && e.keyed():
 		// A look may still find it. What it does not find waits for somebody.
 		p.that(len(further) == 0, "%d requests after the window", len(further))
 		p.that(status == ledger.StatusSucceeded || status == ledger.StatusReconciling ||
 			status == ledger.StatusFailedRetryable && now.NextStep == string(ledger.NextPerson) && len(e.effects[0]) == 0, "status %s with %d effects", status, len(e.effects[0]))
+	case e.weather.always:
+		p.that(status == ledger.StatusFailedFinal || before.PossiblySent && status == ledger.StatusReconciling, "a rejection ends as %s", status)
+		p.that(len(e.effects[0]) == 0, "a rejected request had an effect")
 	default:
 		p.that(status == ledger.StatusSucceeded, "status %s, next %q", status, now.NextStep)
 	}
