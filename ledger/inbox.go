@@ -198,7 +198,7 @@ type EventFilter struct {
 
 	After  EventNumber // greater numbers only
 	Before EventNumber // smaller numbers only, and the newest first
-	Limit  int         // default 100
+	Limit  int         // default 100; a negative one is [ErrFilter]
 }
 
 func (b *Inbox) filter(f EventFilter) store.ReceivedFilter {
@@ -215,6 +215,9 @@ func (b *Inbox) filter(f EventFilter) store.ReceivedFilter {
 // List returns the events that a filter asks for, without payloads, in the order
 // received, or with a Before the other way round.
 func (b *Inbox) List(ctx context.Context, f EventFilter) ([]InboxEvent, error) {
+	if f.Limit < 0 {
+		return nil, fmt.Errorf("%w: a page of %d events", ErrFilter, f.Limit)
+	}
 	var all []InboxEvent
 	err := b.ledger.store.Read(ctx, func(tx store.Tx) error {
 		rows, err := tx.ListReceived(ctx, b.filter(f))

@@ -396,6 +396,9 @@ func TestInboxRefusesWhatIsNoEvent(t *testing.T) {
 	if !errors.Is(err, ledger.ErrInTx) {
 		t.Errorf("within a transaction: %v, want ErrInTx", err)
 	}
+	if _, err := b.List(t.Context(), ledger.EventFilter{Limit: -1}); !errors.Is(err, ledger.ErrFilter) {
+		t.Errorf("a page of -1 events: %v", err)
+	}
 	events, err := b.List(t.Context(), ledger.EventFilter{})
 	if err != nil || len(events) != 0 {
 		t.Errorf("stored: %+v, %v", events, err)

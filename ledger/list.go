@@ -55,7 +55,8 @@ type Page struct {
 	Next       string // the [Filter.Cursor] of the next page; "" at the end
 }
 
-// ErrFilter is matched by errors about a [Filter] that cannot be used.
+// ErrFilter is matched by errors about a [Filter], or [EventFilter], that cannot be
+// used.
 var ErrFilter = errors.New("the filter cannot be used")
 
 const (
