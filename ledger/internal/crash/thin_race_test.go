@@ -4,7 +4,7 @@ package crash_test
 
 // The detector makes each process start several times slower, and finds what it
 // can find in few of them.
-func thin() int { return 24 }
+func thin() int { return 48 }
 
 func scale(n int) int { return n / 10 }
 
