@@ -23,7 +23,7 @@ type pragma struct {
 const (
 	// checkpointPages is after how many pages of 4 KiB a commit moves the WAL
 	// into the database.
-	checkpointPages = 2000
+	checkpointPages = 1000
 	// walLimit is what the WAL is cut to once it has been moved.
 	walLimit = 16 << 20
 	// writerCache and readerCache are how much of the database a connection keeps
