@@ -42,8 +42,8 @@ func (e Evidence) String() string {
 	return "no evidence"
 }
 
-// Trace collects the [Evidence] of one exchange. Its methods are safe for
-// concurrent use, since net/http calls from several goroutines.
+// Trace collects the [Evidence] of one exchange. Its methods but [Trace.Again] are
+// safe for concurrent use, since net/http calls from several goroutines.
 type Trace struct {
 	// Connected, if set before the request is made, is called with each connection
 	// it obtains, before the first byte is written there (over HTTP/2 perhaps
@@ -89,7 +89,7 @@ func (t *Trace) attach(ctx context.Context) context.Context {
 // Again returns a context for another exchange, whose evidence starts from
 // nothing; making a Trace costs more than the rest of what a request needs. It is
 // for a Trace that is [Trace.Spent] and whose Evidence has been read, and for a
-// context that is none of its own.
+// context that is none of its own. Nothing else may use the Trace meanwhile.
 func (t *Trace) Again(ctx context.Context) context.Context {
 	t.Connected = nil
 	t.mu.Lock()
