@@ -1,9 +1,9 @@
 package webhookverify
 
 import (
+	"bytes"
 	"encoding/json"
-	"fmt"
-	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -14,22 +14,24 @@ func FuzzSpelling(f *testing.F) {
 	f.Add([]byte(`{"a":[1,2.50,-0,1e9,"\u00e9\ud83c\udf89 </\"\\\b\f\n\r\t\u0000",true,null,{}],"":[[]]}`))
 	f.Add([]byte(" [ ] "))
 	f.Add([]byte("[\"\\ud800\"]"))
+	f.Add([]byte(`{"":["\ud800"],"":[]}`)) // which decoded has one member
+	f.Add([]byte("1E700"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var want any
-		if json.Unmarshal(text, &want) != nil {
-			want = nil
-		}
+		valid, want := json.Valid(text), tokens(text)
+		doubtful := slices.ContainsFunc(want, func(token json.Token) bool {
+			s, ok := token.(string)
+			return ok && strings.Contains(s, "\uFFFD") // perhaps the decoder's, where it found no text
+		})
 		for _, s := range spellings {
 			out, err := s.write(text)
+			if (err == nil) != (valid && !doubtful) {
+				t.Errorf("%+v spells %q: %v", s, text, err)
+			}
 			if err != nil {
-				if json.Valid(text) && !strings.Contains(fmt.Sprint(want), "\uFFFD") {
-					t.Errorf("%+v does not spell %q: %v", s, text, err)
-				}
 				continue
 			}
-			var got any
-			if err := json.Unmarshal(out, &got); err != nil || !reflect.DeepEqual(got, want) {
-				t.Errorf("%+v spells %q as %q, %v", s, text, out, err)
+			if !json.Valid(out) || !slices.Equal(tokens(out), want) {
+				t.Errorf("%+v spells %q as %q", s, text, out)
 			}
 			again, err := s.write(out)
 			if err != nil || string(again) != string(out) {
@@ -37,4 +39,19 @@ func FuzzSpelling(f *testing.F) {
 			}
 		}
 	})
+}
+
+// tokens are those of a JSON text: the members of one name too, and numbers as
+// they are written.
+func tokens(text []byte) []json.Token {
+	in := json.NewDecoder(bytes.NewReader(text))
+	in.UseNumber()
+	var all []json.Token
+	for {
+		token, err := in.Token()
+		if err != nil {
+			return all
+		}
+		all = append(all, token)
+	}
 }
