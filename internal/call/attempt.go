@@ -47,8 +47,9 @@ func (r *run) attempt(ctx context.Context) (plan, error) {
 // exchange sends the request and judges what came of it.
 func (r *run) exchange(ctx context.Context, limit time.Duration, unresolved bool) retry.Verdict {
 	a := r.last()
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
+	bounds := r.engine.deadlines.within(ctx, limit)
+	defer bounds.end()
+	ctx = bounds
 	if r.engine.Hooks.AttemptStart != nil {
 		ctx = r.engine.Hooks.AttemptStart(ctx, r.op, a.Number)
 	}
@@ -65,6 +66,7 @@ func (r *run) exchange(ctx context.Context, limit time.Duration, unresolved bool
 	if late, ok := err.(*rest.NotReadyError); ok {
 		return r.notBegun(ctx, late.Err)
 	}
+	err = bounds.explain(err)
 	if answer.Status != 0 && r.engine.Ledger != nil {
 		r.engine.Clock.hear(answer.Header, answer.Received)
 	}

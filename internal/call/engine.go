@@ -42,6 +42,8 @@ type Engine struct {
 	Log    *slog.Logger
 	// Heard sees every answer's headers, for notices.
 	Heard func(*Endpoint, rest.Answer)
+
+	deadlines deadlines // of the attempts under way
 }
 
 // Hooks are called on the goroutine of the call. Each may be nil.
