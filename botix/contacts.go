@@ -91,13 +91,30 @@ func (s *ContactsService) Create(ctx context.Context, req CreateContact, opts ..
 	return contact, err
 }
 
-// seekCreated finds the contact of a create.
+// creating finds the contact of a create.
+type creating struct {
+	seek[Contact]
+	client *Client
+	one    [1]CreateContact
+}
+
 func seekCreated(c *Client, req CreateContact) *seek[Contact] {
-	look := seekContacts(c, []CreateContact{req},
-		func(found []*Contact) *Contact { return found[0] },
-		func(made *Contact) []call.Object { return []call.Object{upstream(kindContact, made.ID)} })
-	look.foreign = func(made *Contact) bool { return alike(identity(&req), identity(made.asCreated())) == none }
-	return look
+	s := &creating{client: c, one: [1]CreateContact{req}}
+	s.finder = s
+	s.likeness = append(s.onlyLikeness[:0], c.likeContact(&req))
+	return &s.seek
+}
+
+func (s *creating) find(ctx context.Context, when call.Span) (lineup[Contact], error) {
+	return findContacts(ctx, s.client, when, &s.seek, s.one[:], func(found []*Contact) *Contact { return found[0] })
+}
+
+func (s *creating) foreign(contact *Contact) bool {
+	return alike(identity(&s.one[0]), identity(contact.asCreated())) == none
+}
+
+func (s *creating) made(all []call.Object, contact *Contact) []call.Object {
+	return append(all, upstream(kindContact, contact.ID))
 }
 
 // Update changes the fields of a contact that req sets and leaves the others,

@@ -150,11 +150,35 @@ func (s *ContactsService) bulkCreate(ctx context.Context, contacts []CreateConta
 	return answer, err
 }
 
-// seekBulkCreated finds the contacts of a bulk create.
-func seekBulkCreated(c *Client, contacts []CreateContact) *seek[ContactsBulk] {
-	look := seekContacts(c, contacts, adoptBulkCreated, (*ContactsBulk).objects)
-	look.foreign = func(r *ContactsBulk) bool { return !fits(len(contacts), r.Results) }
-	return look
+// bulkCreating finds the contacts of a bulk create.
+type bulkCreating struct {
+	seek[ContactsBulk]
+	client  *Client
+	created []CreateContact
+}
+
+func seekBulkCreated(c *Client, created []CreateContact) *seek[ContactsBulk] {
+	s := &bulkCreating{client: c, created: created}
+	s.finder = s
+	for i := range created {
+		s.likeness = append(s.likeness, c.likeContact(&created[i]))
+	}
+	return &s.seek
+}
+
+func (s *bulkCreating) find(ctx context.Context, when call.Span) (lineup[ContactsBulk], error) {
+	return findContacts(ctx, s.client, when, &s.seek, s.created, adoptBulkCreated)
+}
+
+func (s *bulkCreating) foreign(r *ContactsBulk) bool { return !fits(len(s.created), r.Results) }
+
+func (s *bulkCreating) made(all []call.Object, r *ContactsBulk) []call.Object {
+	for _, row := range r.Results {
+		if row.ID != nil {
+			all = append(all, upstream(kindContact, *row.ID))
+		}
+	}
+	return all
 }
 
 func (s *ContactsService) bulkUpdate(ctx context.Context, updates []ContactChange, opts []CallOption) (*ContactsBulk, error) {
@@ -180,13 +204,4 @@ func adoptBulkCreated(found []*Contact) *ContactsBulk {
 		r.Results[i] = ContactsBulkItem{Index: i, ID: &contact.ID}
 	}
 	return r
-}
-
-func (r *ContactsBulk) objects() (all []call.Object) {
-	for _, row := range r.Results {
-		if row.ID != nil {
-			all = append(all, upstream(kindContact, *row.ID))
-		}
-	}
-	return all
 }

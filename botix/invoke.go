@@ -79,7 +79,7 @@ func newPrepared[T any](c *Client, ep *call.Endpoint, req rest.Request, s *seek[
 		return p
 	}
 	op.Look = s.look(c, env)
-	if s.foreign != nil && ownKey {
+	if ownKey {
 		op.Foreign = func() bool { return s.foreign(env.Data) }
 	}
 	if c.engine.Ledger != nil {

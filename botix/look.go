@@ -17,26 +17,24 @@ import (
 // seek knows how to find the effect of one call among what the server lists, so
 // that an attempt with an unclear answer is looked into before it is repeated.
 type seek[T any] struct {
+	finder[T]
 	// likeness stands for what the call creates, one for each object.
 	likeness []uint64
-	// find lists what looks like it. Most calls never need it, so it does all
-	// work that only a look needs. What it has read it returns beside an error, too.
-	find func(ctx context.Context, when call.Span) (lineup[T], error)
-	// foreign reports that an answer, stored under the key, is to another
-	// request; nil where that cannot be told.
-	foreign func(*T) bool
-	// made are the objects that an answer says were created.
-	made func(*T) []call.Object
 
-	only [1]uint64 // room for what is mostly the only likeness
+	onlyLikeness [1]uint64 // room for what is mostly the only one
+	onlyObject   [1]call.Object
 }
 
-// places is room for n likenesses.
-func (s *seek[T]) places(n int) []uint64 {
-	if n <= len(s.only) {
-		return s.only[:n]
-	}
-	return make([]uint64, n)
+// finder is what differs from call to call. Most calls never need it, so it does
+// all work that only a look needs.
+type finder[T any] interface {
+	// find lists what looks like what the call creates. What it has read it
+	// returns beside an error, too.
+	find(ctx context.Context, when call.Span) (lineup[T], error)
+	// foreign reports that an answer, stored under the key, is to another request.
+	foreign(answer *T) bool
+	// made appends the objects that an answer says were created.
+	made(all []call.Object, answer *T) []call.Object
 }
 
 // lineup is what a look saw, by likeness.
@@ -139,7 +137,7 @@ func (s *seek[T]) target(data *T) ledger.Target {
 	if data == nil {
 		return ledger.Target{}
 	}
-	made := s.made(data)
+	made := s.made(nil, data)
 	if len(made) != 1 {
 		return ledger.Target{}
 	}
@@ -150,7 +148,7 @@ func (s *seek[T]) target(data *T) ledger.Target {
 func (s *seek[T]) settle(c *Client, id string, data *T, unresolved bool) {
 	switch {
 	case data != nil:
-		c.claims.Settle(id, s.made(data), s.likeness...)
+		c.claims.Settle(id, s.made(s.onlyObject[:0], data), s.likeness...)
 	case unresolved:
 		c.claims.Lose(id, s.likeness...)
 	default:
@@ -167,40 +165,33 @@ const (
 // sought is the objects that a look found.
 type sought[T any] map[call.Object]*T
 
-// messages has s find sent messages by contact, text and, where one was named,
+// findMessages finds sent messages by contact, text and, where one was named,
 // channel. Those of the contact, of the system and of scenarios are none of ours.
-func (s *seek[T]) messages(c *Client, sent []SendMessage, adopt func([]*Message) *T, made func(*T) []call.Object) {
-	s.made = made
-	s.likeness = s.places(len(sent))
-	for i := range sent {
-		s.likeness[i] = c.likeMessage(sent[i].ContactID, sent[i].Content)
+func findMessages[T any](ctx context.Context, c *Client, when call.Span, s *seek[T], sent []SendMessage, adopt func([]*Message) *T) (lineup[T], error) {
+	found := sought[Message]{}
+	seen := lineup[T]{adopt: func(objects []call.Object) *T { return adopt(found.of(objects)) }}
+	wanted := make(map[uint64][]*SendMessage, len(sent))
+	for i, l := range s.likeness {
+		wanted[l] = append(wanted[l], &sent[i])
 	}
-	s.find = func(ctx context.Context, when call.Span) (lineup[T], error) {
-		found := sought[Message]{}
-		seen := lineup[T]{adopt: func(objects []call.Object) *T { return adopt(found.of(objects)) }}
-		wanted := make(map[uint64][]*SendMessage, len(sent))
-		for i, l := range s.likeness {
-			wanted[l] = append(wanted[l], &sent[i])
-		}
-		list := ListMessages{Since: when.From, Limit: maxPageSize}
-		if len(sent) == 1 {
-			list.ContactID = sent[0].ContactID
-		}
-		all := func(opts ...CallOption) iter.Seq2[*Message, error] { return c.Messages.All(ctx, list, opts...) }
-		err := survey(&seen, messagesList, when.From, all, func(m *Message) call.Fit {
-			l := c.likeMessage(m.ContactID, m.Content)
-			o := upstream(kindMessage, m.ID)
-			switch m.resembles(wanted[l]) {
-			case every:
-				found[o] = m
-				return seen.note(when, m.CreatedAt, l, o)
-			case some:
-				return seen.doubt(l, o)
-			}
-			return call.FitsNot
-		})
-		return seen, err
+	list := ListMessages{Since: when.From, Limit: maxPageSize}
+	if len(sent) == 1 {
+		list.ContactID = sent[0].ContactID
 	}
+	all := func(opts ...CallOption) iter.Seq2[*Message, error] { return c.Messages.All(ctx, list, opts...) }
+	err := survey(&seen, messagesList, when.From, all, func(m *Message) call.Fit {
+		l := c.likeMessage(m.ContactID, m.Content)
+		o := upstream(kindMessage, m.ID)
+		switch m.resembles(wanted[l]) {
+		case every:
+			found[o] = m
+			return seen.note(when, m.CreatedAt, l, o)
+		case some:
+			return seen.doubt(l, o)
+		}
+		return call.FitsNot
+	})
+	return seen, err
 }
 
 // likeMessage stands for a message by what survives a server's tidying of texts:
@@ -230,70 +221,41 @@ func (m *Message) resembles(sent []*SendMessage) agreement {
 	return best
 }
 
-// seekRun finds a scenario's run by the chat it opens.
-func seekRun(c *Client, id ScenarioID, req RunScenario) *seek[ScenarioRun] {
-	l := c.claims.Likeness(kindRun, strconv.FormatInt(int64(id), 10), strconv.FormatInt(int64(req.ContactID), 10))
-	return &seek[ScenarioRun]{
-		likeness: []uint64{l},
-		find: func(ctx context.Context, when call.Span) (lineup[ScenarioRun], error) {
-			found := sought[Chat]{}
-			seen := lineup[ScenarioRun]{adopt: func(objects []call.Object) *ScenarioRun {
-				chat := found[objects[0]]
-				return &ScenarioRun{ChatID: chat.ID, ScenarioID: id, Channel: chat.Channel, Status: RunStatusStarted}
-			}}
-			list := ListChats{ContactID: req.ContactID, Limit: maxPageSize}
-			all := func(opts ...CallOption) iter.Seq2[*Chat, error] { return c.Chats.All(ctx, list, opts...) }
-			err := survey(&seen, chatsList, time.Time{}, all, func(chat *Chat) call.Fit {
-				if chat.ScenarioID == nil || *chat.ScenarioID != id || req.Channel != "" && req.Channel != chat.Channel {
-					return call.FitsNot
-				}
-				o := upstream(kindRun, chat.ID)
-				found[o] = chat
-				return seen.note(when, chat.CreatedAt, l, o)
-			})
-			return seen, err
-		},
-		foreign: func(r *ScenarioRun) bool { return r.ScenarioID != 0 && r.ScenarioID != id },
-		made:    (*ScenarioRun).objects,
-	}
-}
-
-// seekContacts finds created contacts by everything that identifies a person:
+// findContacts finds created contacts by everything that identifies a person:
 // phone, e-mail and the channels' ids; by name only where nothing else was given.
-func seekContacts[T any](c *Client, created []CreateContact, adopt func([]*Contact) *T, made func(*T) []call.Object) *seek[T] {
+func findContacts[T any](ctx context.Context, c *Client, when call.Span, s *seek[T], created []CreateContact, adopt func([]*Contact) *T) (lineup[T], error) {
+	found := sought[Contact]{}
+	seen := lineup[T]{adopt: func(objects []call.Object) *T { return adopt(found.of(objects)) }}
 	wanted := make([][]string, len(created))
-	s := &seek[T]{made: made}
-	s.likeness = s.places(len(created))
 	for i := range created {
 		wanted[i] = identity(&created[i])
-		s.likeness[i] = c.claims.Likeness(append([]string{kindContact}, wanted[i]...)...)
 	}
-	s.find = func(ctx context.Context, when call.Span) (lineup[T], error) {
-		found := sought[Contact]{}
-		seen := lineup[T]{adopt: func(objects []call.Object) *T { return adopt(found.of(objects)) }}
-		list := ListContacts{Since: when.From, Limit: maxPageSize}
-		all := func(opts ...CallOption) iter.Seq2[*Contact, error] { return c.Contacts.All(ctx, list, opts...) }
-		err := survey(&seen, contactsList, when.From, all, func(contact *Contact) (best call.Fit) {
-			o := upstream(kindContact, contact.ID)
-			found[o] = contact
-			have := identity(contact.asCreated())
-			noted := make(map[uint64]bool) // equal items of one call share what they see
-			for i, l := range s.likeness {
-				agrees := alike(wanted[i], have)
-				switch {
-				case noted[l]:
-				case agrees == some: // perhaps ours, as the server rewrote it
-					best = max(best, seen.doubt(l, o))
-				case agrees == every:
-					best = max(best, seen.note(when, contact.CreatedAt, l, o))
-				}
-				noted[l] = true
+	list := ListContacts{Since: when.From, Limit: maxPageSize}
+	all := func(opts ...CallOption) iter.Seq2[*Contact, error] { return c.Contacts.All(ctx, list, opts...) }
+	err := survey(&seen, contactsList, when.From, all, func(contact *Contact) (best call.Fit) {
+		o := upstream(kindContact, contact.ID)
+		found[o] = contact
+		have := identity(contact.asCreated())
+		noted := make(map[uint64]bool) // equal items of one call share what they see
+		for i, l := range s.likeness {
+			agrees := alike(wanted[i], have)
+			switch {
+			case noted[l]:
+			case agrees == some: // perhaps ours, as the server rewrote it
+				best = max(best, seen.doubt(l, o))
+			case agrees == every:
+				best = max(best, seen.note(when, contact.CreatedAt, l, o))
 			}
-			return best
-		})
-		return seen, err
-	}
-	return s
+			noted[l] = true
+		}
+		return best
+	})
+	return seen, err
+}
+
+// likeContact stands for a contact by what identifies it.
+func (c *Client) likeContact(created *CreateContact) uint64 {
+	return c.claims.Likeness(append([]string{kindContact}, identity(created)...)...)
 }
 
 func (s sought[T]) of(objects []call.Object) []*T {

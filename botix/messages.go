@@ -87,18 +87,30 @@ func (s *MessagesService) Send(ctx context.Context, req SendMessage, opts ...Cal
 	return sent, err
 }
 
-// sending is the seek of a send, in one piece with its message.
+// sending finds the message of a send, and is in one piece with it.
 type sending struct {
 	seek[SentMessage]
-	one [1]SendMessage
+	client *Client
+	one    [1]SendMessage
 }
 
-// seekSend finds the message of a send, the only one of its list.
 func seekSend(c *Client, req SendMessage) *sending {
-	s := &sending{one: [1]SendMessage{req}}
-	s.messages(c, s.one[:], adoptSent, (*SentMessage).objects)
-	s.foreign = func(m *SentMessage) bool { return m.ContactID != 0 && m.ContactID != s.one[0].ContactID }
+	s := &sending{client: c, one: [1]SendMessage{req}}
+	s.finder = s
+	s.likeness = append(s.onlyLikeness[:0], c.likeMessage(req.ContactID, req.Content))
 	return s
+}
+
+func (s *sending) find(ctx context.Context, when call.Span) (lineup[SentMessage], error) {
+	return findMessages(ctx, s.client, when, &s.seek, s.one[:], adoptSent)
+}
+
+func (s *sending) foreign(m *SentMessage) bool {
+	return m.ContactID != 0 && m.ContactID != s.one[0].ContactID
+}
+
+func (s *sending) made(all []call.Object, m *SentMessage) []call.Object {
+	return append(all, upstream(kindMessage, max(m.ID, m.MessageID)))
 }
 
 // adoptSent is the answer to a send whose message was found in the list.
@@ -108,8 +120,4 @@ func adoptSent(found []*Message) *SentMessage {
 		ID: m.ID, MessageID: m.ID, ChatID: m.ChatID, ContactID: m.ContactID,
 		Channel: m.Channel, Status: SendStatusSent,
 	}
-}
-
-func (m *SentMessage) objects() []call.Object {
-	return []call.Object{upstream(kindMessage, max(m.ID, m.MessageID))}
 }

@@ -127,12 +127,35 @@ func (s *MessagesService) bulkSend(ctx context.Context, messages []SendMessage, 
 	return answer, err
 }
 
-// seekBulkSend finds the messages of a bulk send.
-func seekBulkSend(c *Client, messages []SendMessage) *seek[MessagesBulk] {
-	look := new(seek[MessagesBulk])
-	look.messages(c, messages, adoptBulkSent, (*MessagesBulk).objects)
-	look.foreign = func(r *MessagesBulk) bool { return !fits(len(messages), r.Results) }
-	return look
+// bulkSending finds the messages of a bulk send.
+type bulkSending struct {
+	seek[MessagesBulk]
+	client *Client
+	sent   []SendMessage
+}
+
+func seekBulkSend(c *Client, sent []SendMessage) *seek[MessagesBulk] {
+	s := &bulkSending{client: c, sent: sent}
+	s.finder = s
+	for i := range sent {
+		s.likeness = append(s.likeness, c.likeMessage(sent[i].ContactID, sent[i].Content))
+	}
+	return &s.seek
+}
+
+func (s *bulkSending) find(ctx context.Context, when call.Span) (lineup[MessagesBulk], error) {
+	return findMessages(ctx, s.client, when, &s.seek, s.sent, adoptBulkSent)
+}
+
+func (s *bulkSending) foreign(r *MessagesBulk) bool { return !fits(len(s.sent), r.Results) }
+
+func (s *bulkSending) made(all []call.Object, r *MessagesBulk) []call.Object {
+	for _, row := range r.Results {
+		if row.MessageID != nil {
+			all = append(all, upstream(kindMessage, *row.MessageID))
+		}
+	}
+	return all
 }
 
 func checkMessages(in *checker, messages []SendMessage) {
@@ -146,13 +169,4 @@ func adoptBulkSent(found []*Message) *MessagesBulk {
 		r.Results[i] = MessagesBulkItem{Index: i, MessageID: &m.ID, ChatID: &m.ChatID, Channel: &m.Channel}
 	}
 	return r
-}
-
-func (r *MessagesBulk) objects() (all []call.Object) {
-	for _, row := range r.Results {
-		if row.MessageID != nil {
-			all = append(all, upstream(kindMessage, *row.MessageID))
-		}
-	}
-	return all
 }

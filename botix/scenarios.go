@@ -2,6 +2,8 @@ package botix
 
 import (
 	"context"
+	"iter"
+	"strconv"
 	"time"
 
 	"github.com/botix-pro/sdk-go/internal/call"
@@ -104,4 +106,43 @@ func (s *ScenariosService) Run(ctx context.Context, id ScenarioID, req RunScenar
 	return run, err
 }
 
-func (r *ScenarioRun) objects() []call.Object { return []call.Object{upstream(kindRun, r.ChatID)} }
+// running finds a scenario's run by the chat it opens.
+type running struct {
+	seek[ScenarioRun]
+	client *Client
+	id     ScenarioID
+	req    RunScenario
+}
+
+func seekRun(c *Client, id ScenarioID, req RunScenario) *seek[ScenarioRun] {
+	s := &running{client: c, id: id, req: req}
+	s.finder = s
+	l := c.claims.Likeness(kindRun, strconv.FormatInt(int64(id), 10), strconv.FormatInt(int64(req.ContactID), 10))
+	s.likeness = append(s.onlyLikeness[:0], l)
+	return &s.seek
+}
+
+func (s *running) find(ctx context.Context, when call.Span) (lineup[ScenarioRun], error) {
+	found := sought[Chat]{}
+	seen := lineup[ScenarioRun]{adopt: func(objects []call.Object) *ScenarioRun {
+		chat := found[objects[0]]
+		return &ScenarioRun{ChatID: chat.ID, ScenarioID: s.id, Channel: chat.Channel, Status: RunStatusStarted}
+	}}
+	list := ListChats{ContactID: s.req.ContactID, Limit: maxPageSize}
+	all := func(opts ...CallOption) iter.Seq2[*Chat, error] { return s.client.Chats.All(ctx, list, opts...) }
+	err := survey(&seen, chatsList, time.Time{}, all, func(chat *Chat) call.Fit {
+		if chat.ScenarioID == nil || *chat.ScenarioID != s.id || s.req.Channel != "" && s.req.Channel != chat.Channel {
+			return call.FitsNot
+		}
+		o := upstream(kindRun, chat.ID)
+		found[o] = chat
+		return seen.note(when, chat.CreatedAt, s.likeness[0], o)
+	})
+	return seen, err
+}
+
+func (s *running) foreign(r *ScenarioRun) bool { return r.ScenarioID != 0 && r.ScenarioID != s.id }
+
+func (s *running) made(all []call.Object, r *ScenarioRun) []call.Object {
+	return append(all, upstream(kindRun, r.ChatID))
+}
