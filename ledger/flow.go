@@ -21,6 +21,7 @@ type Flow struct {
 	input   []byte
 	begun   int
 	steps   []*Operation
+	decided map[string]bool // by operation: in this drive
 	key     string
 }
 
@@ -115,6 +116,7 @@ func (m *machine) run(ctx context.Context, draft Draft) (*Progress, error) {
 
 // drive carries a workflow as far as it goes now.
 func (m *machine) drive(ctx context.Context, d *Drive) error {
+	decided := make(map[string]bool)
 	for {
 		f, err := m.load(ctx, d)
 		switch {
@@ -123,6 +125,7 @@ func (m *machine) drive(ctx context.Context, d *Drive) error {
 		case f.root.Status == StatusSucceeded:
 			return nil
 		}
+		f.decided = decided
 		open := slices.IndexFunc(f.steps, func(op *Operation) bool { return op.Status != StatusSucceeded })
 		if open >= 0 {
 			err = f.bring(ctx, f.steps[open])
@@ -249,10 +252,10 @@ func (f *Flow) bring(ctx context.Context, op *Operation) error {
 		}
 		now, e := l.Operation(ctx, op.ID)
 		newly := e == nil && now.Next == NextLook && op.Next != NextLook
-		if newly || e == nil && f.decider(now) != nil {
+		if newly || e == nil && f.decider(now) != nil && !f.decided[op.ID] {
 			return nil // it is looked up, or decided, in the next round
 		}
-		return err
+		return err // also of what a decision led to: it is asked for again after a rest
 	}
 	verdict, by, err := decide(ctx, f, op)
 	switch {
@@ -262,10 +265,14 @@ func (f *Flow) bring(ctx context.Context, op *Operation) error {
 		return f.standing()
 	}
 	now, err := l.Decide(ctx, op.ID, verdict, by)
-	if err == nil && f.decider(now) != nil { // it is still to be decided: later
-		err = f.standing()
+	if err != nil {
+		return err
 	}
-	return err
+	if f.decider(now) != nil { // it is still to be decided: later
+		return f.standing()
+	}
+	f.decided[now.ID] = true
+	return nil
 }
 
 // decider is who decides about an operation; nil where nothing is to be decided, or

@@ -82,8 +82,9 @@ type Step[In any] struct {
 	// Recover, where it is not nil, decides about an operation of the step that
 	// otherwise waits for a person, as a person would by [Ledger.Decide]. After the
 	// zero Verdict, or a VerdictUnclear, it is asked again later, until somebody has
-	// decided. It may run operations that the decision needs, by
-	// [Flow.Call].
+	// decided; so it is when the operation was sent by its word and is open again. The
+	// pauses grow from a second to five minutes. It may run operations that the decision
+	// needs, by [Flow.Call].
 	Recover func(ctx context.Context, f *Flow, in In, op *Operation) (Verdict, Decision, error)
 }
 

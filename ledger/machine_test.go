@@ -32,6 +32,7 @@ type depot struct {
 
 	mu      sync.Mutex
 	answers map[string][]retry.Outcome // in turn, then succeeded
+	once    string                     // an action that is not sent again by itself when it may have been done
 	done    []string                   // the actions of attempts that succeeded
 	tried   int
 }
@@ -89,7 +90,7 @@ func (c *clerk) Carry(ctx context.Context, d *ledger.Drive) error {
 	}
 	op := d.Operation()
 	a := retry.Attempt{Number: len(d.Attempts()), Started: time.Now(), Ended: time.Now(), Outcome: c.depot.answer(op.Intent.Action)}
-	e := ledger.Ending{Attempt: a, Resend: true}
+	e := ledger.Ending{Attempt: a, Resend: op.Intent.Action != c.depot.once}
 	if a.Outcome == retry.Succeeded {
 		e.Target = ledger.Target{Kind: "thing", ID: op.Intent.Action + " of " + op.Intent.Customer, Made: true}
 	}
@@ -848,6 +849,44 @@ func TestAMachineThatCannotDecide(t *testing.T) {
 			t.Errorf("asked %d times within an hour", asked)
 		}
 	})
+}
+
+// A machine whose decisions lead nowhere is asked again after a rest: what it has sent
+// is sent no more often than what is sent again by itself.
+func TestAMachineThatDecidesInCircles(t *testing.T) {
+	for _, v := range []ledger.Verdict{{Kind: ledger.VerdictResend}, {Kind: ledger.VerdictReissue, ApprovedBy: "the shop"}} {
+		t.Run(string(v.Kind), func(t *testing.T) {
+			s := newDepot(t)
+			synctest.Test(t, func(t *testing.T) {
+				s.T = t
+				def, asked := delivery(), 0
+				def.Steps[1] = calls("shipping_pending", "ship")
+				def.Steps[1].Recover = func(context.Context, *ledger.Flow, order, *ledger.Operation) (ledger.Verdict, ledger.Decision, error) {
+					if asked++; asked > 1000 {
+						return ledger.Verdict{}, ledger.Decision{}, errors.New("asked without an end")
+					}
+					return v, ledger.Decision{Who: "deliver", Why: "it is not there"}, nil
+				}
+				s.once, s.answers["ship"] = "ship", slices.Repeat([]retry.Outcome{retry.Unknown}, 2000)
+				s.open(func(led *ledger.Ledger) {
+					m := s.machine(led, def)
+					p, err := m.Run(t.Context(), "cust_42", "order-1", parcel)
+					if retry.OutcomeOf(err) != retry.Unknown || asked != 1 {
+						t.Fatalf("Run = %v, and asked %d times, want once", err, asked)
+					}
+					s.works(led, time.Hour)
+					if sent := s.tried - 1; asked < 10 || asked > 60 || sent != asked+1 { // but for "pack"
+						t.Errorf("asked %d times within an hour, sent %d times", asked, sent)
+					}
+					s.stands(led, p.ID, ledger.StatusReconciling, ledger.NextLook, "shipping_pending")
+					s.answers["ship"] = nil
+					s.works(led, time.Hour)
+					s.stands(led, p.ID, ledger.StatusSucceeded, ledger.NextNone, "delivered")
+				})
+				s.did("pack", "ship", "bill")
+			})
+		})
+	}
 }
 
 // An API key is replaced while a workflow is under way. A worker of the new one leaves
