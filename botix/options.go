@@ -169,7 +169,8 @@ func WithAttemptTimeout(d time.Duration) Option { return func(c *config) { c.att
 // WithServerTime says how long the server may still work on a request whose
 // answer never came, counted from when the attempt began. A mutation is not
 // sent again before that, since the platform does not promise to serialise two
-// requests under one key. Default: the time-out of an attempt.
+// requests under one key, nor two changes of one object: a late one would undo what
+// came after it. Default: the time-out of an attempt.
 func WithServerTime(d time.Duration) Option { return func(c *config) { c.serverTime = d } }
 
 // WithCareful makes the client send nothing again on the word of a key: after

@@ -40,8 +40,14 @@ func decide(op *Operation, v retry.Verdict, answer *rest.Answer, refused int) st
 	if !v.Outcome.PossiblySent() {
 		return resend
 	}
+	done := answer.RequestID != "" && (answer.Status/100 == 2 || answer.Status >= http.StatusInternalServerError && answer.Status != http.StatusGatewayTimeout)
 	switch op.Endpoint.Class {
-	case Safe, ByNature:
+	case ByNature:
+		if op.Endpoint.Lane != "" && !coded && !done {
+			return resendLate // or the last one could be done after what is next in the lane, and undo it
+		}
+		return resend
+	case Safe:
 		return resend
 	case Neither:
 		return stop
@@ -57,8 +63,8 @@ func decide(op *Operation, v retry.Verdict, answer *rest.Answer, refused int) st
 		return look
 	case answer.Status >= http.StatusInternalServerError:
 		return stop
-	case answer.Status/100 == 2 && answer.RequestID != "":
-		return resend // the API's own: done and stored, only unreadable
+	case done:
+		return resend // with a 2xx: stored, only unreadable
 	}
 	return resendLate
 }

@@ -18,6 +18,8 @@ func TestDecide(t *testing.T) {
 	ep := func(c Class, p Proof) *Endpoint { return &Endpoint{Class: c, Proof: p} }
 	unclear := retry.Verdict{Outcome: retry.Unknown, Rule: "unclear", Again: true}
 	final := retry.Verdict{Outcome: retry.Unknown, Rule: "unclear"}
+	lane := ep(ByNature, ProofNone)
+	lane.Lane = "contact:{id}"
 	for _, tt := range []struct {
 		name    string
 		op      Operation
@@ -31,6 +33,12 @@ func TestDecide(t *testing.T) {
 		{"read, 404 page", Operation{Endpoint: ep(Safe, ProofNone)}, final, 404, 0, stop},
 		{"by nature, cut", Operation{Endpoint: ep(ByNature, ProofNone)}, unclear, 0, 0, resend},
 		{"by nature, 500", Operation{Endpoint: ep(ByNature, ProofNone)}, unclear, 500, 0, resend},
+		{"in a lane, cut: the server may still work, and the next would be undone", Operation{Endpoint: lane}, unclear, 0, 0, resendLate},
+		{"in a lane, 408", Operation{Endpoint: lane}, unclear, 408, 0, resendLate},
+		{"in a lane, 500 seen: the server is done", Operation{Endpoint: lane}, unclear, 500, 0, resend},
+		{"in a lane, 502 of something between", Operation{Endpoint: lane}, unclear, -502, 0, resendLate},
+		{"in a lane, 504", Operation{Endpoint: lane}, unclear, 504, 0, resendLate},
+		{"in a lane, 200 unreadable", Operation{Endpoint: lane}, unclear, 200, 0, resend},
 		{"neither, cut", Operation{Endpoint: ep(Neither, ProofLook)}, unclear, 0, 0, stop},
 		{"neither, 502", Operation{Endpoint: ep(Neither, ProofNone)}, unclear, 502, 0, stop},
 		{"neither, not sent", Operation{Endpoint: ep(Neither, ProofNone)},
