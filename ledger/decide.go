@@ -302,7 +302,7 @@ func (l *Ledger) keepFound(row *store.Operation, result []byte) []byte {
 	body, err := parseEnvelope(row.Body)
 	form := l.keeping.Results
 	switch {
-	case row.Body == nil || err != nil:
+	case err != nil, row.Body == nil && !bare(row):
 		form = ResultIDs
 	case body.sealed && form == ResultFull:
 		form = ResultSealed
@@ -311,4 +311,10 @@ func (l *Ledger) keepFound(row *store.Operation, result []byte) []byte {
 		form = ResultIDs
 	}
 	return l.keep(row, fieldResult, Bodies(form), result)
+}
+
+// bare reports whether the request of an operation has no body: none that was not kept.
+func bare(row *store.Operation) bool {
+	is, err := Fingerprint(row.Fingerprint).Matches(Payload{Method: row.Method, Path: row.Path}, Significance{})
+	return err == nil && is
 }

@@ -263,20 +263,23 @@ func TestWhatHasHappenedIsAnswered(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		opts   []ledger.Option
+		body   string
 		atRest string
 	}{
-		"in clear": {nil, "clear"}, "sealed": {[]ledger.Option{ofKeyA, ledger.Keep(sealed)}, "sealed"},
-		"no bodies": {[]ledger.Option{ledger.Keep(ledger.Keeping{Bodies: ledger.BodyNone})}, ""},
+		"in clear":         {nil, body, "clear"},
+		"sealed":           {[]ledger.Option{ofKeyA, ledger.Keep(sealed)}, body, "sealed"},
+		"no bodies":        {[]ledger.Option{ledger.Keep(ledger.Keeping{Bodies: ledger.BodyNone})}, body, ""},
+		"there is no body": {nil, "", "clear"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			atDesk(t, func(d *desk) {
-				id := d.lost(draft("7", body))
+				id := d.lost(draft("7", tt.body))
 				if _, err := d.Decide(d.Context(), id, happened, ann); err != nil {
 					d.Fatal(err)
 				}
 				d.atRest("result", id, tt.atRest, result)
-				again, err := d.Open(d.Context(), draft("7", body))
+				again, err := d.Open(d.Context(), draft("7", tt.body))
 				if err != nil {
 					d.Fatal(err)
 				}
