@@ -28,33 +28,34 @@ func (m *machine) notify(ctx context.Context, p *Progress) error {
 }
 
 // claimNotices takes up to limit notices of a place, each for as long as telling it
-// may take.
-func (l *Ledger) claimNotices(ctx context.Context, p Place, limit int) ([]store.Notice, error) {
-	var due []store.Notice
-	err := l.store.Read(ctx, func(tx store.Tx) (err error) {
+// may take. What is due is read once more where it is claimed, since another may have
+// told of it; most often nothing is, and then nothing is written.
+func (l *Ledger) claimNotices(ctx context.Context, p Place, limit int) (due []store.Notice, err error) {
+	look := func(tx store.Tx) (err error) {
 		due, err = tx.DueNotices(ctx, l.at(p), l.store.Now(), limit)
 		return err
-	})
-	if err != nil || len(due) == 0 {
+	}
+	if err := l.store.Read(ctx, look); err != nil || len(due) == 0 {
 		return nil, err
 	}
-	var mine []store.Notice
 	err = l.store.Write(ctx, func(tx store.Tx) error {
-		mine = mine[:0]
-		for _, n := range due {
+		if err := look(tx); err != nil {
+			return err
+		}
+		for i := range due {
+			n := &due[i]
 			n.Tries++
 			n.NotBefore = l.store.Now() + tellTime.Milliseconds()
-			err := tx.UpdateNotice(ctx, &n, n.Tries-1)
-			switch {
-			case err == nil:
-				mine = append(mine, n)
-			case !errors.Is(err, store.ErrLeaseLost): // another has it
+			if err := tx.UpdateNotice(ctx, n, n.Tries-1); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	return mine, err
+	if err != nil { // none is taken
+		return nil, err
+	}
+	return due, nil
 }
 
 // announce tells the program of a workflow, and records that it has heard.
