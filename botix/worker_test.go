@@ -29,7 +29,7 @@ func (s *sandbox) worked(led *ledger.Ledger, d time.Duration) {
 }
 
 // Accidents on the way do not change what comes of a recorded operation: one
-// effect, and the ledger says so.
+// effect, and the ledger says so, also an hour later.
 func TestAWorkerThroughAccidents(t *testing.T) {
 	for name, fault := range map[string]botixtest.Fault{
 		"none": botixtest.Unharmed(), "cut after": botixtest.CutAfter(), "cut before": botixtest.CutBefore(),
@@ -42,7 +42,9 @@ func TestAWorkerThroughAccidents(t *testing.T) {
 					to := s.contact("Анна")
 					s.srv.Script(botixtest.On("messagesSend").Nth(1).Do(fault))
 					op := s.enqueue(botix.SendMessage{ContactID: to, Content: "x"}, 1)
-					s.worked(led, 2*time.Hour)
+					s.worked(led, 10*time.Minute)
+					time.Sleep(time.Hour) // for so long it may have been told to stay away
+					s.worked(led, 10*time.Minute)
 					s.stands(s.operation(led, op.ID), ledger.StatusSucceeded, ledger.NextNone)
 					s.messages(to, 1)
 				})
@@ -476,7 +478,8 @@ func TestALookThatIsHoursLate(t *testing.T) {
 				to := s.contact("Анна")
 				s.srv.Script(botixtest.On("messagesSend").Nth(1).Do(tt.fault), botixtest.On("messagesList").Do(botixtest.Status(503)))
 				op := s.enqueue(botix.SendMessage{ContactID: to, Content: "x"}, 1)
-				s.worked(led, 2*time.Hour)
+				s.worked(led, 20*time.Minute)
+				time.Sleep(2 * time.Hour)
 				s.stands(s.operation(led, op.ID), ledger.StatusReconciling, ledger.NextLook)
 				s.srv.ClearScript()
 				other := s.connect(s.srv.APIKey(), []botix.Option{botix.WithoutLedger()})
@@ -539,7 +542,9 @@ func TestAWorkerLeavesWhatIsHeld(t *testing.T) {
 	withLedger(t, botixtest.Config{}, nil, func(s *sandbox, led *ledger.Ledger) {
 		s.srv.Script(botixtest.On("messagesSend").Nth(1).Do(botixtest.Refusal("INSUFFICIENT_SCOPE")))
 		op := s.enqueue(botix.SendMessage{ContactID: s.contact("Анна"), Content: "x"}, 1)
-		s.worked(led, 24*time.Hour)
+		s.worked(led, time.Hour)
+		time.Sleep(24 * time.Hour)
+		s.worked(led, time.Hour)
 		s.stands(s.operation(led, op.ID), ledger.StatusFailedRetryable, ledger.NextPerson)
 		if s.sends() != 1 {
 			s.Errorf("%d requests, want 1", s.sends())
