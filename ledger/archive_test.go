@@ -464,6 +464,66 @@ func archiveWhoseFileIsLost(t *testing.T, back bool) {
 	})
 }
 
+// after is a store in which something is looked at after each commit.
+type after struct {
+	store.Store
+	look func()
+}
+
+func (s *after) Write(ctx context.Context, unit func(store.Tx) error) error {
+	err := s.Store.Write(ctx, unit)
+	s.look()
+	return err
+}
+
+// What a crash left of an archive that is begun anew elsewhere is named by the ledger
+// for as long as it is there.
+func TestArchiveBegunAnewLeavesNoFile(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		id := d.done(of("old", 1, body), result)
+		time.Sleep(quarter)
+		folder := d.TempDir()
+		first, second := filepath.Join(folder, "a.gz"), filepath.Join(folder, "b.gz")
+		crashed := errors.New("crashed")
+		crashing := d.step(&stepping{do: map[int]func(){commitWhole: func() { panic(crashed) }}})
+		func() {
+			defer func() {
+				if p := recover(); p != crashed {
+					panic(p)
+				}
+			}()
+			_, _ = crashing.Archive(d.Context(), first, owner) // it does not return
+		}()
+		write(d.T, first+".123.part", "the beginning of it")
+		time.Sleep(time.Minute)
+
+		s := &after{Store: mustStoreAt(d.T, d.file), look: func() {}}
+		led, err := ledger.New(s, ledger.Namespace("shop-test"))
+		if err != nil {
+			d.Fatal(err)
+		}
+		other := &desk{d.T, led, s.Handle(), d.file}
+		d.Cleanup(other.close)
+		looks := 0
+		s.look = func() {
+			files, err := filepath.Glob(first + "*")
+			if err != nil || len(files) == 0 {
+				return
+			}
+			looks++
+			if all, err := d.Archives(d.Context()); err != nil || len(all) != 1 || all[0].File != first {
+				d.Errorf("%v is there, and the archives are %+v, %v", files, all, err)
+			}
+		}
+		a, err := other.Archive(d.Context(), second, owner)
+		if err != nil || a.File != second || a.Number != 1 || a.Operations != 1 || d.details(id) != 0 || looks == 0 {
+			d.Errorf("Archive = %+v, %v after %d looks", a, err, looks)
+		}
+		alone(d.T, second)
+	})
+}
+
 // Erased before, an operation has no words in the file. Erased after, its archives
 // are told. A backup from before has all of it again, and archives nothing on its
 // own word.

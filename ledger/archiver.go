@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/botix-pro/sdk-go/ledger/internal/durable"
 	"github.com/botix-pro/sdk-go/ledger/internal/store"
 )
 
@@ -29,10 +30,11 @@ type archiver struct {
 func (a *archiver) begin(ctx context.Context, to string, by Decision, taken error) (some bool, err error) {
 	l := a.ledger
 	var left *store.Archive
+	var fresh store.Archive
 	err = l.store.Write(ctx, func(tx store.Tx) error {
 		some = false
 		now := l.store.Now()
-		fresh := store.Archive{
+		fresh = store.Archive{
 			Namespace: l.namespace, File: to, Before: now - l.details.Milliseconds(), Who: by.Who, Why: by.Why, BegunAt: now,
 			Lease: store.Lease{Owner: l.owner, Token: 1, Until: now + l.lease.Milliseconds()},
 		}
@@ -50,20 +52,30 @@ func (a *archiver) begin(ctx context.Context, to string, by Decision, taken erro
 		}
 		some = true
 		row, lease := *left, fresh.Lease
-		if left.SHA256 == "" { // nothing has left the ledger for it: it is begun anew
-			row = fresh
-			row.Seq, row.Lease = left.Seq, left.Lease
-		}
 		lease.Token = left.Lease.Token + 1
 		err := tx.UpdateArchive(ctx, &row, lease)
 		row.Lease = lease
 		a.row = row
 		return err
 	})
-	if err == nil && left != nil && left.SHA256 == "" && left.File != to {
-		err = removeLeftover(left)
+	if err == nil && left != nil && left.SHA256 == "" {
+		err = a.anew(ctx, fresh)
 	}
 	return some, err
+}
+
+// anew begins an archive once more for which nothing has left the ledger. What there is
+// of its file goes first: after a crash the row still names it.
+func (a *archiver) anew(ctx context.Context, fresh store.Archive) error {
+	err := durable.Clear(a.row.File)
+	if err == nil && a.row.File != fresh.File {
+		err = removeLeftover(&a.row)
+	}
+	if err != nil {
+		return errors.Join(err, a.release(ctx))
+	}
+	fresh.Seq, fresh.Lease = a.row.Seq, a.row.Lease
+	return a.update(ctx, fresh, fresh.Lease)
 }
 
 func (a *archiver) insert(ctx context.Context, tx store.Tx, fresh store.Archive, taken error) (some bool, err error) {

@@ -1,9 +1,11 @@
 package durable_test
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/botix-pro/sdk-go/ledger/internal/durable"
@@ -59,5 +61,27 @@ func TestAFileIsWholeOrNotThere(t *testing.T) {
 	holds("failed", "two")
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("its mode is %v, %v", info.Mode(), err)
+	}
+}
+
+// What was left on the way to one path is gone, and what is of others is not.
+func TestClear(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"a", "a.1.part", "a.2.part", "ab.1.part", "a.txt", "a.b.1.part", "b.1.part"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(durable.Clear(filepath.Join(dir, "a")), durable.Clear(filepath.Join(dir, "none", "a"))); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	var left []string
+	for _, e := range entries {
+		left = append(left, e.Name())
+	}
+	if want := []string{"a", "a.b.1.part", "a.txt", "ab.1.part", "b.1.part"}; err != nil || !slices.Equal(left, want) {
+		t.Errorf("%v are left, %v; want %v", left, err, want)
 	}
 }
