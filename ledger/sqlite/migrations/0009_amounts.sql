@@ -16,6 +16,7 @@ CREATE TABLE ledger_amounts (
     CHECK ((amount GLOB '[0-9]*' OR amount GLOB '-[0-9]*') AND amount NOT GLOB '?*[^0-9.]*'),
     CHECK (amount NOT GLOB '0[0-9]*' AND amount NOT GLOB '-0[0-9]*'),
     CHECK (amount NOT GLOB '*.' AND amount NOT GLOB '*.*.*'),
+    CHECK (instr(amount || currency, char(0)) = 0), -- behind which neither GLOB nor CAST looks
     -- At most 10 digits before the point, and nothing but zeros after 8 behind it.
     CHECK (instr(amount || '.', '.') <= 11 + (amount GLOB '-*')),
     CHECK (trim(substr(amount, instr(amount || '.', '.') + 9), '0') = ''),
