@@ -3,6 +3,7 @@ package partner
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,12 +29,17 @@ type Account struct {
 	// the account's balance after a few transactions only.
 	Lines []WalletLine
 
-	// Moving: the balance changed while the list was read, so the two cannot be
-	// compared: no line is about a drift, and the sum above does not hold.
+	// Moving: the balance changed while the list was read, or faster than the list
+	// shows, so the two cannot be compared: no line is about a drift, and the sum above
+	// does not hold.
 	Moving bool
 	// Next is where another comparison can start: the balance as it is now. Zero while
 	// it is Moving. Keep it when the account agrees, or its differences are explained.
 	Next AccountPoint
+
+	// asides are what may have moved the balance unseen: all but the ledger's own top-ups
+	// that are known to be done.
+	asides []string
 }
 
 // AccountPoint is where a comparison of the account starts: a time at which its balance
@@ -60,14 +66,36 @@ type AccountPoint struct {
 // a transaction that is listed for the first time after more than two minutes, or
 // botix.WithSettle if that is longer, with a time before that of since.
 func (a *Auditor) Account(ctx context.Context, since AccountPoint) (*Account, error) {
-	is, err := a.account(ctx, since)
-	if err != nil || !is.Moving && !disputed(is.Lines) {
-		return is, err
+	first, err := a.account(ctx, since)
+	if err != nil || !first.Moving && !disputed(first.Lines) {
+		return first, err
 	}
 	if err := a.wait(ctx); err != nil {
-		return is, fmt.Errorf("the account was read once only: %w", err)
+		return first, fmt.Errorf("the account was read once only: %w", err)
 	}
-	return a.account(ctx, since)
+	is, err := a.account(ctx, since)
+	if err == nil {
+		is.confirm(first)
+	}
+	return is, err
+}
+
+// confirm leaves out a drift that is not what it was, or that may be what the list
+// lacked both times, since others than the ledger went on to move the balance. A
+// top-up that only the log has by now may yet be listed.
+func (a *Account) confirm(first *Account) {
+	var all bool
+	a.Lines, all = confirmed(a.Lines, first.Lines, slices.Equal(a.asides, first.asides))
+	if !all {
+		a.Moving, a.Next = true, AccountPoint{}
+	}
+	for i := range a.Lines {
+		l := &a.Lines[i]
+		known := func(was WalletLine) bool { return was.Event != nil && was.Event.ID == l.Event.ID }
+		if l.logged() && !slices.ContainsFunc(first.Lines, known) {
+			l.Finding = WalletRecent
+		}
+	}
 }
 
 // Agrees reports whether the balance is what the ledger and the list make of it, as

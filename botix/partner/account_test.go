@@ -368,6 +368,185 @@ func TestAMovingAccountIsNoDrift(t *testing.T) {
 	})
 }
 
+// moved moves money every ten seconds for a while, and returns what waits for its end.
+func (b *books) moved(d time.Duration, move func(event string)) (wait func()) {
+	start, end := time.Now(), make(chan struct{})
+	go func() {
+		defer close(end)
+		for time.Since(start) < d {
+			time.Sleep(10 * time.Second)
+			move(fmt.Sprint("busy_", time.Since(start)))
+		}
+	}()
+	return func() { <-end }
+}
+
+// What goes on all the time, by the same amount each time, is always ahead of a list
+// that lags, or of a balance that does: that is no drift. One that is there beside it is
+// found, among top-ups of the ledger's own at once, and else when the others rest.
+func TestABusyAccountWhereSomethingLags(t *testing.T) {
+	const lag, reads, rests, goesOn = 30 * time.Second, 2*time.Minute + time.Second, 2*time.Minute + 5*time.Second, 10 * time.Minute
+	lists := map[string]time.Duration{"transactionsList": lag}
+	listAndLog := map[string]time.Duration{"transactionsList": lag, "auditEventsList": lag}
+	balance := map[string]time.Duration{"balanceGet": lag}
+	all := map[string]time.Duration{"transactionsList": lag, "auditEventsList": lag, "balanceGet": lag}
+	ours := func(b *books, event string) {
+		if err := b.credit("1.00", event); err != nil {
+			b.Error(err)
+		}
+	}
+	theirs := func(b *books, event string) {
+		if _, err := b.sandbox.client.TopUps.Create(b.Context(), b.group, topUp("1.00", event)); err != nil {
+			b.Error(err)
+		}
+	}
+	deposits := func(b *books, _ string) { b.behind.Deposit("1.00") }
+	for name, tt := range map[string]struct {
+		lags   map[string]time.Duration
+		move   func(*books, string)
+		until  time.Duration // they move
+		drift  string
+		found  string // of drifts
+		moving bool
+	}{
+		"our own, nothing lags":               {nil, ours, goesOn, "", "", false},
+		"our own, and 0.02 are off":           {nil, ours, goesOn, "0.02", "0.02", false},
+		"our own, the list lags":              {lists, ours, goesOn, "", "", false},
+		"our own, it lags, and 0.02 are off":  {lists, ours, goesOn, "0.02", "0.02", false},
+		"our own, list and log lag":           {listAndLog, ours, goesOn, "0.02", "0.02", false},
+		"our own, the balance lags":           {balance, ours, goesOn, "", "", true},
+		"our own, and the balance comes up":   {balance, ours, rests, "", "", false},
+		"our own, the balance lags, and 0.02": {balance, ours, time.Minute, "-0.02", "-0.02", false},
+		"our own, everything lags":            {all, ours, goesOn, "", "", true},
+		"another program's, the list lags":    {lists, theirs, goesOn, "", "", false},
+		"another program's, list and log lag": {listAndLog, theirs, goesOn, "", "", true},
+		"it comes to rest":                    {listAndLog, theirs, rests, "", "", false},
+		"it comes to rest, and 0.02 are off":  {listAndLog, theirs, rests, "0.02", "", true}, // another the first time
+		"it rests, and 0.02 are off":          {listAndLog, theirs, time.Minute, "0.02", "0.02", false},
+		"deposits, the list lags":             {lists, deposits, goesOn, "", "", true},
+		"deposits come to rest":               {lists, deposits, rests, "", "", false},
+		"deposits rest, and 0.02 are off":     {lists, deposits, time.Minute, "-0.02", "-0.02", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBooks(t, botixtest.Config{Partner: botixtest.PartnerConfig{Lags: tt.lags}}, nil, func(b *books) {
+				if tt.drift != "" {
+					b.behind.Drift("", tt.drift)
+				}
+				wait := b.moved(tt.until, func(event string) { tt.move(b, event) })
+				time.Sleep(reads)
+				is := b.account(partner.AccountPoint{})
+				var drifts []string
+				for _, l := range is.Differences() {
+					if l.Finding == partner.WalletDrift {
+						drifts = append(drifts, l.Difference.Canonical())
+					}
+				}
+				if got := strings.Join(drifts, ", "); got != tt.found || is.Moving != tt.moving {
+					b.Errorf("drifts of %q, moving %t; want %q, %t:\n%s", got, is.Moving, tt.found, tt.moving, is)
+				}
+				if !is.Moving {
+					b.explained(is)
+				}
+				if is.Moving == !reflect.DeepEqual(is.Next, partner.AccountPoint{}) {
+					b.Errorf("moving %t, and it goes on from %+v", is.Moving, is.Next)
+				}
+				wait()
+			})
+		})
+	}
+}
+
+// An answer that was lost a moment ago, of a top-up that the log has and the list not
+// yet, makes no foreign one; and what has been unknown for long is no drift.
+func TestAnAccountWithATopUpUnderWay(t *testing.T) {
+	lags := botixtest.PartnerConfig{Lags: map[string]time.Duration{"transactionsList": 30 * time.Second}}
+	inBooks(t, botixtest.Config{Partner: lags}, nil, func(b *books) {
+		b.abroad("1.01", "evt_9") // has the account read twice
+		other := b.sandbox.group("Чайная")
+		wait := make(chan struct{})
+		go func() {
+			defer close(wait)
+			time.Sleep(50 * time.Second) // before the second reading
+			b.srv.Script(botixtest.On("topUpsCreate").Nth(1).Do(botixtest.CutAfter()))
+			_, err := b.client.TopUps.Create(b.Context(), other, topUp("5.00", "evt_4"), botix.WithIntent(intent("cust_43")))
+			if retry.OutcomeOf(err) != retry.Unknown {
+				b.Error(err)
+			}
+		}()
+		is := b.account(partner.AccountPoint{})
+		<-wait
+		if got, want := told(is), "0-60+1000=933.99 foreign evt_9 -1.01 logged"; got != want {
+			b.Errorf("the account is\n%s, want\n%s\n%s", got, want, is)
+		}
+		b.explained(is)
+		time.Sleep(time.Hour)
+		is = b.account(partner.AccountPoint{})
+		if got, want := told(is), "0-60+1000=933.99 foreign evt_9 -1.01 logged unsettled evt_4 -5 logged"; got != want {
+			b.Errorf("an hour later the account is\n%s, want\n%s\n%s", got, want, is)
+		}
+		b.explained(is)
+	})
+}
+
+// The same lines whether they end with a page, or begin another.
+func TestAnAccountOfManyPages(t *testing.T) {
+	inBooks(t, botixtest.Config{}, nil, func(b *books) {
+		want := 60
+		for n := 3; n <= 201; n++ {
+			if n > 3 {
+				want++
+				if err := b.credit("1.00", fmt.Sprint("evt_", n)); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if n%100 > 1 && n%100 < 98 {
+				continue
+			}
+			is := b.account(partner.AccountPoint{})
+			if got := told(is); got != fmt.Sprintf("0-%d+1000=%d", want, 1000-want) || len(is.Lines) != n {
+				b.Errorf("of %d top-ups the account is %s with %d lines", n, got, len(is.Lines))
+			}
+			if got := summary(b.wallet()); got != fmt.Sprintf("%d+0=%d", want, want) {
+				b.Errorf("of %d top-ups the wallet is %s", n, got)
+			}
+		}
+	})
+}
+
+// An account that nothing was done with agrees, and so does the next comparison; it may
+// be overdrawn, which is told to the digit.
+func TestAnAccountAtTheEdges(t *testing.T) {
+	inBubble(t, botixtest.Config{Partner: botixtest.PartnerConfig{Balance: "0.00"}}, nil, func(s *sandbox) {
+		s.ledger(ledgerFile(t), func(led *ledger.Ledger) {
+			c := s.connect(s.srv.PartnerKey(), append(exactly(tries(1)), partner.WithLedger(led))...)
+			auditor, err := c.Auditor()
+			if err != nil {
+				s.Fatal(err)
+			}
+			b := &books{sandbox: s, led: led, client: c, auditor: auditor}
+			is := b.account(partner.AccountPoint{})
+			if got := told(is); got != "0-0+0=0" || !is.Agrees() {
+				s.Errorf("an empty account is %s", is)
+			}
+			if is = b.account(is.Next); told(is) != "0-0+0=0" || !is.Agrees() {
+				s.Errorf("and from there on %s", is)
+			}
+			b.behind.Drift("", "-2000.01")
+			is = b.account(is.Next)
+			if got, want := told(is), "0-0+0=-2000.01 drift -2000.01"; got != want {
+				s.Errorf("an overdrawn account is %s, want %s", got, want)
+			}
+			if is = b.account(is.Next); told(is) != "-2000.01-0+0=-2000.01" || !is.Agrees() {
+				s.Errorf("and from there on %s", is)
+			}
+			b.behind.Deposit("2000.02")
+			if is = b.account(is.Next); told(is) != "-2000.01-0+2000.02=0.01" || !is.Agrees() {
+				s.Errorf("and with a deposit %s", is)
+			}
+		})
+	})
+}
+
 // The wait for a second reading ends with its context, and the first is handed out.
 func TestASecondReadingOfTheAccountHeedsTheContext(t *testing.T) {
 	inBooks(t, botixtest.Config{}, nil, func(b *books) {

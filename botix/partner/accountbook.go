@@ -22,7 +22,8 @@ type ownBook struct {
 	events   []*AuditEvent // of top-ups
 
 	moving []*Transaction // all that are listed and move the account
-	newest time.Time      // of all that are listed
+	met    map[TransactionID]bool
+	newest time.Time // of all that are listed
 }
 
 func (b *ownBook) of(group GroupID) *book {
@@ -39,9 +40,13 @@ func (b *ownBook) enter(tx *Transaction) (err error) {
 	}
 	credits := tx.Type == TransactionTopUp && tx.GroupID != nil
 	returns := tx.Type == TransactionRefund && tx.GroupID != nil && tx.Amount.Sign() < 0 // of a group that was deleted
-	if !credits && !returns && tx.GroupID != nil {
+	switch {
+	case !credits && !returns && tx.GroupID != nil:
 		return nil // it is between the group and its wallet
+	case b.met[tx.ID]:
+		return nil // the list was shifted while it was read
 	}
+	b.met[tx.ID] = true
 	b.moving = append(b.moving, tx)
 	if err := b.currency.is(tx.Currency); err != nil || slices.Contains(b.since.Counted, tx.ID) {
 		return err
@@ -62,9 +67,10 @@ func (b *ownBook) enter(tx *Transaction) (err error) {
 // account reads once. The audit log comes before the list, so that what it has can be
 // listed; the ledger comes last, as in wallet.
 func (a *Auditor) account(ctx context.Context, since AccountPoint) (*Account, error) {
-	b := ownBook{since: since, groups: map[GroupID]*book{}, listed: map[TransactionID]bool{}}
+	readAt := time.Now().UTC()
+	b := ownBook{since: since, groups: map[GroupID]*book{}, listed: map[TransactionID]bool{}, met: map[TransactionID]bool{}}
 	log := ListAuditEvents{WholeAccount: true, Action: AuditTopUpCreate, Since: since.At, Limit: maxPageSize}
-	for e, err := range a.server.audit.All(ctx, log, patiently) {
+	for e, err := range once(a.server.audit.All(ctx, log, patiently), (*AuditEvent).id) {
 		if err != nil {
 			return nil, err
 		}
@@ -91,7 +97,7 @@ func (a *Auditor) account(ctx context.Context, since AccountPoint) (*Account, er
 		return nil, err
 	}
 	is := &Account{
-		Since: since, ReadAt: time.Now().UTC(), Other: zeroed(b.other), Balance: after.Amount,
+		Since: since, ReadAt: readAt, Other: zeroed(b.other), Balance: after.Amount,
 		Moving: !before.Amount.Equal(after.Amount),
 	}
 	if err := a.spend(ctx, &b); err != nil {
@@ -180,19 +186,24 @@ func (a *Auditor) compare(is *Account, b *ownBook) (err error) {
 		return err
 	}
 	is.Lines = append(is.Lines, unlisted...)
-	if !is.Moving {
-		err = is.drift(unlisted)
-	}
 	slices.SortStableFunc(is.Lines, func(x, y WalletLine) int { return x.at().Compare(y.at()) })
-	return err
+	is.asides = b.asides(is.Lines)
+	if is.Moving {
+		return nil
+	}
+	return is.drift(a.settle)
 }
 
 // tell turns lines of wallets into those of the account, which lacks what they have
-// more, and says who did what is not the ledger's.
+// more, and says who did what is not the ledger's. Of a top-up that is known to be
+// done the account lacks nothing, only the list does.
 func (b *ownBook) tell(lines []WalletLine) (err error) {
 	for i := range lines {
 		l := &lines[i]
-		if l.Difference, err = money.MustParse("0").Sub(l.Difference); err != nil {
+		if l.Finding == WalletRecent && l.Operation.Status == ledger.StatusSucceeded {
+			l.Difference = money.Amount{}
+		}
+		if l.Difference, err = money.MustParse("0").Sub(zeroed(l.Difference)); err != nil {
 			return err
 		}
 		if l.Finding != WalletAgrees {
@@ -200,6 +211,34 @@ func (b *ownBook) tell(lines []WalletLine) (err error) {
 		}
 	}
 	return nil
+}
+
+// asides are the ids of what moved the account besides top-ups of the ledger's that
+// succeeded, or may have. The log names a transaction as the list does.
+func (b *ownBook) asides(lines []WalletLine) (ids []string) {
+	ours := map[TransactionID]bool{}
+	for _, l := range lines {
+		switch {
+		case l.logged():
+			ids = append(ids, l.Event.TargetID)
+		case l.Operation != nil && l.Operation.Status != ledger.StatusSucceeded:
+			ids = append(ids, l.Operation.ID)
+		case l.Operation != nil && l.Transaction != nil:
+			ours[l.Transaction.ID] = true
+		}
+	}
+	for _, tx := range b.moving {
+		if !ours[tx.ID] {
+			ids = append(ids, string(tx.ID))
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// logged: only the audit log has it.
+func (l *WalletLine) logged() bool {
+	return l.Event != nil && l.Operation == nil && l.Transaction == nil
 }
 
 // is reports whether an event is the line's.
@@ -233,25 +272,44 @@ func (b *ownBook) unlisted(known []WalletLine) (lines []WalletLine, err error) {
 	return lines, nil
 }
 
-// drift adds a line for what nothing explains.
-func (a *Account) drift(unlisted []WalletLine) error {
-	due, err := zeroed(a.Since.Balance).Sub(a.Listed)
-	if err == nil {
-		due, err = due.Add(a.Other)
+// drift adds a line for what no other line explains.
+func (a *Account) drift(settle time.Duration) error {
+	all := []money.Amount{zeroed(a.Since.Balance), a.Other}
+	for _, l := range a.Lines {
+		all = append(all, l.Difference)
 	}
-	for _, l := range unlisted {
-		if err == nil {
-			due, err = due.Add(l.Difference)
-		}
+	due, err := money.Sum(all...)
+	if err == nil {
+		due, err = due.Sub(a.Credited)
 	}
 	if err != nil {
 		return err
 	}
 	off, err := a.Balance.Sub(due)
-	if err == nil && off.Sign() != 0 {
-		a.Lines = append(a.Lines, WalletLine{Finding: WalletDrift, Difference: off})
+	if err != nil || off.Sign() == 0 {
+		return err
+	}
+	if a.Moving, err = a.lags(off, settle); err == nil && !a.Moving {
+		a.Lines = slices.Insert(a.Lines, 0, WalletLine{Finding: WalletDrift, Difference: off, last: true})
 	}
 	return err
+}
+
+// lags reports whether the balance has just what the ledger's last few top-ups took:
+// it lags behind them.
+func (a *Account) lags(off money.Amount, settle time.Duration) (bool, error) {
+	taken := money.MustParse("0")
+	for _, l := range slices.Backward(a.Lines) {
+		op := l.Operation
+		if op == nil || op.Status != ledger.StatusSucceeded || op.UpdatedAt.Before(a.ReadAt.Add(-settle)) {
+			continue
+		}
+		var err error
+		if taken, err = taken.Add(zeroed(l.Amount)); err != nil || taken.Equal(off) {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // next is the balance as a point to start from. Its time is the server's, and long

@@ -29,8 +29,9 @@ type AuditEvent struct {
 	CreatedAt time.Time     `json:"created_at"`
 }
 
-func (e *AuditEvent) missing() string { return missingText("id", string(e.ID)) }
-func (e *AuditEvent) owner() owner    { return owner{group: orZero(e.GroupID)} }
+func (e *AuditEvent) missing() string  { return missingText("id", string(e.ID)) }
+func (e *AuditEvent) id() AuditEventID { return e.ID }
+func (e *AuditEvent) owner() owner     { return owner{group: orZero(e.GroupID)} }
 
 // AuditAction names a change. The set is open: values without a constant here are
 // possible and are kept as received.

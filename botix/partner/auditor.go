@@ -92,6 +92,25 @@ func (a *Auditor) wait(ctx context.Context) error {
 // patiently lets the calls that somebody waits for go first.
 var patiently = botix.WithBatchPriority()
 
+// once leaves out what a list shows a second time: one that grows at its beginning has
+// the end of a page on the next once more.
+func once[T any, ID comparable](list iter.Seq2[*T, error], id func(*T) ID) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		met := map[ID]bool{}
+		for item, err := range list {
+			if err == nil {
+				if met[id(item)] {
+					continue
+				}
+				met[id(item)] = true
+			}
+			if !yield(item, err) {
+				return
+			}
+		}
+	}
+}
+
 // operations returns an iterator over what the ledger has of one endpoint at this
 // server. ids are those that the path is to name; one that is not there may be any.
 func (a *Auditor) operations(ctx context.Context, ep *endpoint, ids map[string]string) iter.Seq2[*ledger.Operation, error] {

@@ -130,7 +130,7 @@ func (a *Auditor) events(ctx context.Context, p Period) (all []*AuditEvent, err 
 	if !p.To.IsZero() {
 		list.Until = p.To.Add(call.Slack)
 	}
-	for e, err := range a.server.audit.All(ctx, list, patiently) {
+	for e, err := range once(a.server.audit.All(ctx, list, patiently), (*AuditEvent).id) {
 		if err != nil {
 			return nil, err
 		}

@@ -71,7 +71,7 @@ func (p *planner) most(e *RebuildEntry) int {
 
 func (p *planner) groups(ctx context.Context, n Naming) (map[GroupID]*Group, error) {
 	groups := map[GroupID]*Group{}
-	for g, err := range p.auditor.server.groups.All(ctx, ListGroups{Limit: maxPageSize}, patiently) {
+	for g, err := range once(p.auditor.server.groups.All(ctx, ListGroups{Limit: maxPageSize}, patiently), func(g *Group) GroupID { return g.ID }) {
 		if err != nil {
 			return nil, err
 		}
@@ -112,7 +112,7 @@ func (p *planner) groups(ctx context.Context, n Naming) (map[GroupID]*Group, err
 func (p *planner) keys(ctx context.Context, n Naming, g *Group, ids map[string]string) error {
 	var keys []*Key
 	live := map[Name]bool{}
-	for k, err := range p.auditor.server.keys.All(ctx, g.ID, ListKeys{Limit: maxPageSize}, patiently) {
+	for k, err := range once(p.auditor.server.keys.All(ctx, g.ID, ListKeys{Limit: maxPageSize}, patiently), func(k *Key) KeyID { return k.ID }) {
 		if err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func (p *planner) customer(ctx context.Context, g *Group, c Customer) error {
 		body: CreateGroup{c.Name, c.ID, c.ProjectID}, data: g, customer: &c,
 	})
 	keys := map[KeyFunction]int{}
-	for k, err := range p.auditor.server.keys.All(ctx, g.ID, ListKeys{Limit: maxPageSize}, patiently) {
+	for k, err := range once(p.auditor.server.keys.All(ctx, g.ID, ListKeys{Limit: maxPageSize}, patiently), func(k *Key) KeyID { return k.ID }) {
 		if err != nil {
 			return err
 		}
@@ -182,7 +182,7 @@ func (p *planner) customer(ctx context.Context, g *Group, c Customer) error {
 
 func (p *planner) topUps(ctx context.Context, n Naming, groups map[GroupID]*Group) error {
 	list := ListTransactions{WholeAccount: true, Type: TransactionTopUp, Limit: maxPageSize}
-	for tx, err := range p.auditor.server.transactions.All(ctx, list, patiently) {
+	for tx, err := range once(p.auditor.server.transactions.All(ctx, list, patiently), func(tx *Transaction) TransactionID { return tx.ID }) {
 		if err != nil {
 			return err
 		}
@@ -203,7 +203,7 @@ func (p *planner) topUps(ctx context.Context, n Naming, groups map[GroupID]*Grou
 }
 
 func (p *planner) projects(ctx context.Context, n Naming) error {
-	for o, err := range p.auditor.server.projects.All(ctx, ListProjects{Limit: maxPageSize}, patiently) {
+	for o, err := range once(p.auditor.server.projects.All(ctx, ListProjects{Limit: maxPageSize}, patiently), func(o *Project) ProjectID { return o.ID }) {
 		if err != nil {
 			return err
 		}

@@ -36,6 +36,8 @@ type Wallet struct {
 	Moving bool
 	// Gone: the group was deleted.
 	Gone bool
+
+	entries int // of the list
 }
 
 // WalletLine is one top-up as the ledger and the server have it, or a place where
@@ -55,7 +57,7 @@ type WalletLine struct {
 	// account for; below 0 where the balance lacks it.
 	Difference money.Amount
 
-	last bool // of a drift: nothing that is listed comes after it
+	last bool // of a drift: nothing that is listed comes after it, as far as that is known
 }
 
 // WalletFinding says how a line stands.
@@ -216,16 +218,26 @@ func (a *Auditor) again(ctx context.Context, first *Wallet) (*Wallet, error) {
 	return w, err
 }
 
-// confirm leaves out what the end of the list lacked only now. What is spent all the
-// time is always ahead of a list that lags; a drift stays where it was.
+// confirm leaves out what the end of the list lacks only now, or lacks while it goes on.
+// What is spent all the time is always ahead of a list that lags, perhaps by the same
+// amount each time; a drift stays where it was.
 func (w *Wallet) confirm(first *Wallet) {
-	n := len(w.Lines)
-	w.Lines = slices.DeleteFunc(w.Lines, func(l WalletLine) bool {
-		return l.last && !slices.ContainsFunc(first.Lines, func(was WalletLine) bool {
-			return was.last && was.transactionID() == l.transactionID() && was.Difference.Equal(l.Difference)
-		})
+	var all bool
+	w.Lines, all = confirmed(w.Lines, first.Lines, w.entries == first.entries)
+	w.Moving = w.Moving || !all
+}
+
+// confirmed are the lines without the drifts at the end of the list that the first
+// reading had not, or that may be what the list lacked both times, since it did not
+// rest; all is false where there were some.
+func confirmed(lines, first []WalletLine, rested bool) (kept []WalletLine, all bool) {
+	n := len(lines)
+	kept = slices.DeleteFunc(lines, func(l WalletLine) bool {
+		return l.last && !(rested && slices.ContainsFunc(first, func(was WalletLine) bool {
+			return was.last && was.Difference.Equal(l.Difference)
+		}))
 	})
-	w.Moving = w.Moving || len(w.Lines) < n
+	return kept, len(kept) == n
 }
 
 // Wallets returns an iterator over the wallets of all groups that are not deleted,
@@ -267,7 +279,7 @@ func (a *Auditor) wallet(ctx context.Context, group GroupID) (*Wallet, error) {
 	if group == "" {
 		return nil, &botix.InputError{Operation: "Wallet", Field: "group", Problem: "is empty"}
 	}
-	b := book{group: group}
+	b := book{group: group, readAt: time.Now()} // what is done from here on may be in no page
 	before, err := a.balance(ctx, group)
 	if err != nil {
 		return nil, err
@@ -283,7 +295,7 @@ func (a *Auditor) wallet(ctx context.Context, group GroupID) (*Wallet, error) {
 	if b.balance, err = a.balance(ctx, group); err != nil {
 		return nil, err
 	}
-	b.moving, b.readAt = before.Cmp(b.balance) != 0, time.Now()
+	b.moving = before.Cmp(b.balance) != 0
 	for op, err := range a.operations(ctx, a.rows["topUpsCreate"], map[string]string{"group": string(group)}) {
 		if err != nil {
 			return nil, err
@@ -311,13 +323,13 @@ func (a *Auditor) balance(ctx context.Context, group GroupID) (money.Amount, err
 
 // wallets reads once, in the order of wallet.
 func (a *Auditor) wallets(ctx context.Context) ([]*Wallet, error) {
-	books, order := map[GroupID]*book{}, []GroupID(nil)
+	books, order, readAt := map[GroupID]*book{}, []GroupID(nil), time.Now()
 	before, err := a.balances(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, g := range before {
-		books[g.ID] = &book{group: g.ID, balance: g.Balance}
+		books[g.ID] = &book{group: g.ID, readAt: readAt, balance: g.Balance}
 		order = append(order, g.ID)
 	}
 	for tx, err := range a.server.transactions.All(ctx, ListTransactions{WholeAccount: true, Limit: maxPageSize}, patiently) {
@@ -334,7 +346,7 @@ func (a *Auditor) wallets(ctx context.Context) ([]*Wallet, error) {
 	if err != nil {
 		return nil, err
 	}
-	readAt, still := time.Now(), map[GroupID]bool{}
+	still := map[GroupID]bool{}
 	for _, g := range after {
 		if b := books[g.ID]; b != nil {
 			b.moving = b.balance.Cmp(g.Balance) != 0
@@ -355,7 +367,7 @@ func (a *Auditor) wallets(ctx context.Context) ([]*Wallet, error) {
 	var all []*Wallet
 	for _, id := range order {
 		b := books[id]
-		b.readAt, b.moving = readAt, b.moving || !still[id]
+		b.moving = b.moving || !still[id]
 		w, err := a.close(b)
 		if err != nil {
 			return nil, err
@@ -367,7 +379,7 @@ func (a *Auditor) wallets(ctx context.Context) ([]*Wallet, error) {
 
 func (a *Auditor) balances(ctx context.Context) ([]*Group, error) {
 	var all []*Group
-	for g, err := range a.server.groups.All(ctx, ListGroups{Limit: maxPageSize}, patiently) {
+	for g, err := range once(a.server.groups.All(ctx, ListGroups{Limit: maxPageSize}, patiently), func(g *Group) GroupID { return g.ID }) {
 		switch {
 		case err != nil:
 			return nil, err

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -500,6 +501,199 @@ func TestABusyWalletWhoseListLags(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A server that does not tell the balance after each transaction gives a drift no place.
+// What is spent by the same amount all the time is no drift there either.
+func TestABusyWalletWhoseListLagsAndTellsNoBalances(t *testing.T) {
+	cfg := botixtest.PartnerConfig{Lags: map[string]time.Duration{"transactionsList": 30 * time.Second}}
+	for name, tt := range map[string]struct {
+		drift  string
+		until  time.Duration
+		want   string
+		moving bool
+	}{
+		"nothing is off":           {"", 5 * time.Minute, "", true},
+		"it comes to rest":         {"", 2*time.Minute + 5*time.Second, "", false},
+		"it rests, and 0.02 are":   {"0.02", time.Minute, "drift 0.02", false},
+		"it goes on, and 0.02 are": {"0.02", 5 * time.Minute, "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBooks(t, botixtest.Config{Partner: cfg}, nil, func(b *books) {
+				b.rewrite(func(tx map[string]any) bool { delete(tx, "balance_after"); return true })
+				if tt.drift != "" {
+					b.behind.Drift(string(b.group), tt.drift)
+				}
+				wait := b.moved(tt.until, func(string) { b.behind.Spend(string(b.group), "0.01") })
+				time.Sleep(2*time.Minute + time.Second)
+				w := b.wallet()
+				var found []string
+				for _, l := range w.Differences() {
+					found = append(found, fmt.Sprintf("%s %s", l.Finding, l.Difference.Canonical()))
+				}
+				if got := strings.Join(found, ", "); got != tt.want || w.Moving != tt.moving {
+					b.Errorf("the wallet has %q, moving %t; want %q, %t:\n%s", got, w.Moving, tt.want, tt.moving, w)
+				}
+				wait()
+			})
+		})
+	}
+}
+
+// What was credited while the reading took its time is recent, however long that was.
+func TestAReadingThatTakesLong(t *testing.T) {
+	slow := []partner.Option{botix.WithSettle(2 * time.Second)}
+	inBooks(t, botixtest.Config{}, slow, func(b *books) {
+		n := 0
+		var credits sync.WaitGroup
+		credit := func(botixtest.Call) bool { // each time the list has been read
+			n++
+			if event := fmt.Sprint("evt_9_", n); n%2 == 0 {
+				credits.Go(func() {
+					time.Sleep(time.Second) // while that answer takes its time
+					if err := b.credit("1.00", event); err != nil {
+						b.Error(err)
+					}
+				})
+			}
+			return n%2 == 0
+		}
+		for _, after := range []string{"groupsGet", "groupsList", "balanceGet"} {
+			b.srv.ClearScript()
+			b.srv.Script(botixtest.On(after).When(credit).Do(botixtest.Delay(5 * time.Second)))
+			var findings []partner.WalletLine
+			var moving bool
+			switch after {
+			case "groupsGet":
+				w := b.wallet()
+				findings, moving = w.Differences(), w.Moving
+			case "groupsList":
+				for w, err := range b.auditor.Wallets(b.Context()) {
+					if err != nil {
+						b.Fatal(err)
+					}
+					findings, moving = w.Differences(), true // it is read by itself the second time
+				}
+			default:
+				is := b.account(partner.AccountPoint{})
+				findings, moving = is.Differences(), is.Moving
+			}
+			credits.Wait()
+			if len(findings) != 0 || !moving {
+				b.Errorf("with a slow %s: moving %t, %v", after, moving, findings)
+			}
+			time.Sleep(time.Minute)
+		}
+	})
+}
+
+// A list that grows at its beginning may show the end of a page on the next once more:
+// that is one transaction, one change, one object.
+func TestListsThatRepeatThemselves(t *testing.T) {
+	inBooks(t, botixtest.Config{}, nil, func(b *books) {
+		b.abroad("1.01", "evt_9")
+		again := botixtest.Change("all of it once more", func(a *botixtest.Answer) {
+			var page struct {
+				Success bool  `json:"success"`
+				Data    []any `json:"data"`
+				Meta    any   `json:"meta"`
+			}
+			err := json.Unmarshal(a.Body, &page)
+			page.Data = append(page.Data, page.Data...)
+			if err == nil {
+				a.Body, err = json.Marshal(page)
+			}
+			if err != nil {
+				b.Error(err)
+			}
+		})
+		for _, list := range []string{"transactionsList", "auditEventsList", "groupsList"} {
+			b.srv.Script(botixtest.On(list).Do(again))
+		}
+		if w := b.wallet(); summary(w) != "60+0=61.01 foreign evt_9 1.01" || len(w.Lines) != 4 {
+			b.Errorf("the wallet is\n%s", w)
+		}
+		n := 0
+		for w, err := range b.auditor.Wallets(b.Context()) {
+			if n++; err != nil || summary(w) != "60+0=61.01 foreign evt_9 1.01" {
+				b.Errorf("among all it is %v, %v", w, err)
+			}
+		}
+		if is := b.account(partner.AccountPoint{}); told(is) != "0-60+1000=938.99 foreign evt_9 -1.01 logged" || len(is.Lines) != 4 {
+			b.Errorf("the account is\n%s", is)
+		}
+		changes, err := b.auditor.Changes(b.Context(), partner.Period{})
+		if err != nil || len(changes.Foreign) != 1 || changes.Matched != 3 || n != 1 {
+			b.Errorf("%d wallets, and the changes are\n%v, %v", n, changes, err)
+		}
+		plan, err := b.auditor.PlanRebuild(b.Context(), partner.Naming{TopUp: naming.TopUp})
+		if err != nil || len(plan.Restore) != 4 {
+			b.Errorf("the plan is\n%v, %v", plan, err)
+		}
+	})
+}
+
+// Two drifts that cancel each other out are two customers' differences, whatever the
+// sum over all is; and a wallet may be overdrawn.
+func TestDriftsThatCancelEachOtherOut(t *testing.T) {
+	inBooks(t, botixtest.Config{}, nil, func(b *books) {
+		other := b.sandbox.group("Чайная")
+		_, err := b.client.TopUps.Create(b.Context(), other, topUp("7.00", "evt_7"),
+			botix.WithIntent(ledger.Intent{Customer: "cust_43", Action: ledger.ActionTopUpCredit, Version: "evt_7"}))
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.behind.Drift(string(b.group), "7.01")
+		b.behind.Drift(string(other), "-7.01")
+		all := map[string]bool{}
+		for w, err := range b.auditor.Wallets(b.Context()) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			all[summary(w)] = true
+			b.balanced(w)
+		}
+		if want := map[string]bool{"60+0=67.01 drift 7.01 after 30.00": true, "7+0=-0.01 drift -7.01 after 7.00": true}; !reflect.DeepEqual(all, want) {
+			b.Errorf("the wallets are %v, want %v", all, want)
+		}
+		if is := b.account(partner.AccountPoint{}); !is.Agrees() {
+			b.Errorf("the partner's own account is\n%s", is)
+		}
+	})
+}
+
+// Groups of one partner may have their money in several currencies: each wallet is added
+// by itself, and the whole is not.
+func TestWalletsOfTwoCurrencies(t *testing.T) {
+	contract := partner.DefaultContract()
+	contract.Currency = ""
+	inBooks(t, botixtest.Config{}, []partner.Option{partner.WithContract(contract)}, func(b *books) {
+		other := b.sandbox.group("Чайная")
+		_, err := b.client.TopUps.Create(b.Context(), other, topUp("7.00", "evt_7"),
+			botix.WithIntent(ledger.Intent{Customer: "cust_43", Action: ledger.ActionTopUpCredit, Version: "evt_7"}))
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.rewrite(func(tx map[string]any) bool {
+			if tx["group_id"] == string(other) {
+				tx["currency"] = "KZT"
+			}
+			return true
+		})
+		all := map[string]string{}
+		for w, err := range b.auditor.Wallets(b.Context()) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			all[w.Currency] = summary(w)
+		}
+		if want := map[string]string{"RUB": "60+0=60", "KZT": "7+0=7"}; !reflect.DeepEqual(all, want) {
+			b.Errorf("the wallets are %v, want %v", all, want)
+		}
+		if is, err := b.auditor.Account(b.Context(), partner.AccountPoint{}); err == nil || !strings.Contains(err.Error(), "cannot be added") {
+			b.Errorf("Account = %v, %v", is, err)
+		}
+	})
 }
 
 // A wallet is compared with what the ledger has of its group: the operations of others,

@@ -17,11 +17,13 @@ import (
 // book gathers what is known of one wallet.
 type book struct {
 	group    GroupID
-	readAt   time.Time
+	readAt   time.Time // when the reading began
 	currency unit
 	credits  []*credit
-	topUps   []*Transaction // in the order listed
-	other    money.Amount   // of everything else
+	topUps   []*Transaction         // in the order listed
+	met      map[TransactionID]bool // of topUps
+	other    money.Amount           // of everything else
+	entries  int                    // of the list
 	chain    chain
 	balance  money.Amount // unset: the group is gone
 	moving   bool
@@ -44,8 +46,16 @@ func (b *book) enter(tx *Transaction) error {
 	if err := b.currency.is(tx.Currency); err != nil {
 		return fmt.Errorf("the wallet of group %s: transaction %s: %w", b.group, tx.ID, err)
 	}
+	if b.met[tx.ID] {
+		return nil // the list was shifted while it was read
+	}
 	b.chain.enter(tx)
+	b.entries++
 	if tx.Type == TransactionTopUp {
+		if b.met == nil {
+			b.met = map[TransactionID]bool{}
+		}
+		b.met[tx.ID] = true
 		b.topUps = append(b.topUps, tx)
 		return nil
 	}
@@ -125,7 +135,7 @@ func (a *Auditor) asked(op *ledger.Operation, req CreateTopUp) bool {
 func (a *Auditor) close(b *book) (*Wallet, error) {
 	w := &Wallet{
 		GroupID: b.group, ReadAt: b.readAt.UTC(), Currency: string(b.currency),
-		Other: zeroed(b.other), Balance: zeroed(b.balance), Moving: b.moving, Gone: !b.balance.IsSet(),
+		Other: zeroed(b.other), Balance: zeroed(b.balance), Moving: b.moving, Gone: !b.balance.IsSet(), entries: b.entries,
 	}
 	var err error
 	if w.Lines, err = a.lines(b, b.readAt); err != nil {
