@@ -44,11 +44,12 @@ type circumstances struct {
 	open    bool // an attempt has no end
 	expired bool // the key's window has closed
 	// replaced: it was issued again, as another operation.
-	replaced bool
-	absent   bool // the last that happened is that it was shown to have had no effect
-	code     string
-	state    State   // of a workflow
-	subject  subject // of an operation of the Partner API
+	replaced  bool
+	absent    bool // the last that happened is that it was shown to have had no effect
+	overtaken bool // the last that happened is that a newer one of its lane superseded it
+	code      string
+	state     State   // of a workflow
+	subject   subject // of an operation of the Partner API
 }
 
 // circumstancesOf reads those of a row.
@@ -61,7 +62,7 @@ func circumstancesOf(row *store.Operation, attempts []store.Attempt, history []s
 	}
 	c.Contradicted, c.Dropped = recall(history)
 	if n := len(history); n > 0 {
-		c.absent = history[n-1].What == string(CauseAbsent)
+		c.absent, c.overtaken = history[n-1].What == string(CauseAbsent), history[n-1].What == string(CauseSuperseded)
 	}
 	if row.API == "partner" && row.Method != "DELETE" {
 		names := strings.Fields(row.Group) // API, origin, group
@@ -77,6 +78,7 @@ const (
 	anotherKey = "send it again under another key or as another intent: that could be a second effect"
 	sameIntent = "repeat the call with the same intent, or resume the operation by its id: the same request goes out under the same key"
 	lookFirst  = "look at the server's state, by request id, by what it would have made, by time"
+	asGood     = "when a workflow waits for it, and the newer one is as good: say so by Ledger.Decide, VerdictHappened, and once more, since it had ended"
 	sayVerdict = "record what was found by Ledger.Decide, with a name and a reason"
 )
 
@@ -117,6 +119,14 @@ var advices = []adviceRow{
 		Meaning: "Somebody gave it up. Whether it had its effect is not known.",
 		Safe:    []string{lookFirst, sayVerdict},
 		Unsafe:  []string{anotherKey},
+	}},
+	{func(c circumstances) bool { return c.Status == StatusFailedFinal && c.overtaken }, Advice{
+		Meaning: "It was not sent, and never will be: a newer one for the same target was, and that one counts.",
+		Safe: []string{
+			"leave it, when nothing waits for it",
+			asGood,
+		},
+		Unsafe: []string{"send it as a new intent: that would undo the newer one"},
 	}},
 	{func(c circumstances) bool { return c.Status == StatusFailedFinal }, Advice{
 		Meaning: "It ended without any effect, and the same request would fail again.",

@@ -228,7 +228,7 @@ func TestAdviceIsNeverRash(t *testing.T) {
 	met := make([]bool, len(advices))
 	for _, status := range []Status{StatusPending, StatusSucceeded, StatusFailedRetryable, StatusFailedFinal, StatusReconciling, "invented"} {
 		for _, next := range []NextStep{NextNone, NextResend, NextLook, NextPerson, "invented"} {
-			for flags := range 512 {
+			for flags := range 1024 {
 				c := circumstances{
 					standing: standing{Status: status, Next: next, PossiblySent: flags&1 > 0, Contradicted: flags&2 > 0},
 					kind:     KindCall, driver: DriverCaller, driven: flags&4 > 0, open: flags&8 > 0, expired: flags&16 > 0,
@@ -242,6 +242,7 @@ func TestAdviceIsNeverRash(t *testing.T) {
 				if flags&256 > 0 {
 					c.subject = subjectWallet
 				}
+				c.overtaken = flags&512 > 0 && !c.PossiblySent
 				a := advise(c)
 				met[slices.IndexFunc(advices, func(row adviceRow) bool { return row.when(c) })] = true
 				if c.PossiblySent && c.Status != StatusSucceeded && c.Status != StatusFailedRetryable && !slices.Contains(a.Unsafe, anotherKey) {

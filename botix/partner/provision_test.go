@@ -536,3 +536,55 @@ func TestProvisionRefuses(t *testing.T) {
 		})
 	})
 }
+
+// A limit that somebody sets while that of the provisioning waits supersedes it, since it
+// would be undone. The customer has all it needs, and what the story calls safe brings
+// it to its end.
+func TestALimitOvertakesThatOfAProvisioning(t *testing.T) {
+	file := ledgerFile(t)
+	inBubble(t, botixtest.Config{}, nil, func(s *sandbox) {
+		s.ledger(file, func(led *ledger.Ledger) {
+			told := 0
+			c := s.reseller(led, &safe{}, partner.OnProvisioned(func(context.Context, *partner.Provisioning) error { told++; return nil }))
+			s.srv.Script(botixtest.On("spendLimitUpdate").Nth(1).Do(botixtest.RateLimited("3600")))
+			p, err := c.Provision(s.Context(), cafe())
+			if retry.OutcomeOf(err) != retry.Throttled || p.State != ledger.StateKeyCreatedLimitPending {
+				s.Fatalf("Provision = %+v, %v", p, err)
+			}
+			newer := partner.LimitPolicy{Customer: "cust_42", GroupID: p.GroupID, Limit: botix.Set(amount("250.00")), Version: "p2"}
+			if _, err := c.SetLimit(s.Context(), newer); err != nil {
+				s.Fatal(err)
+			}
+			time.Sleep(2 * time.Hour)
+			s.worked(led, time.Minute)
+			if p, err = c.Provision(s.Context(), cafe()); err == nil || p.Status != ledger.StatusFailedFinal || told != 0 {
+				s.Fatalf("Provision = %+v, %v, told %d times", p, err, told)
+			}
+			progress, err := led.Progress(s.Context(), p.OperationID)
+			if err != nil {
+				s.Fatal(err)
+			}
+			step := progress.Steps[len(progress.Steps)-1]
+			story, err := led.Story(s.Context(), step.ID)
+			const safe, unsafe = "when a workflow waits for it, and the newer one is as good: say so by Ledger.Decide, VerdictHappened, and once more, since it had ended",
+				"send it as a new intent: that would undo the newer one"
+			if err != nil || !slices.Contains(story.Advice.Safe, safe) || !slices.Contains(story.Advice.Unsafe, unsafe) {
+				s.Fatalf("the story is\n%s, %v", story, err)
+			}
+			for range 2 {
+				good := ledger.Verdict{Kind: ledger.VerdictHappened, Target: ledger.Target{Kind: "group", ID: string(p.GroupID)}}
+				if _, err := led.Decide(s.Context(), step.ID, good, ann); err != nil {
+					s.Fatal(err)
+				}
+			}
+			s.worked(led, time.Minute)
+			p, err = c.Provision(s.Context(), cafe())
+			if err != nil || p.State != ledger.StateProvisioned || p.Status != ledger.StatusSucceeded || len(p.Keys) != 2 || told != 1 {
+				s.Errorf("the customer is %+v, %v, told %d times", p, err, told)
+			}
+		})
+		if g := s.behind.Groups(); len(g) != 1 || *g[0].SpendLimit != "250.00" || g[0].PolicyVersion != 1 {
+			s.Errorf("the groups are %+v, want one with the newer limit alone", g)
+		}
+	})
+}
