@@ -62,8 +62,9 @@ type Contract struct {
 	ProjectKeyPrefix string
 
 	// Currency is that of the account, which requests do not name: it is kept with
-	// their amounts. An [Auditor] fails where the server tells another. "": it is not
-	// known.
+	// their amounts, and nothing is converted. Of [DefaultContract] it is RUB: an account
+	// in another has to say so here. An [Auditor] fails where the server tells another
+	// than the ledger has. "": it is not known.
 	Currency string
 
 	// MinimumTopUp refuses smaller top-ups before they are sent. Unset: only the
