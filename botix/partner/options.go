@@ -41,6 +41,11 @@ func WithKeyBuilder(b KeyBuilder) Option { return own(func(s *settings) { s.keys
 // OnProvisioned has tell called when a customer was provisioned, by a worker of any
 // process that has this option, at least once for each: until it returns nil. It has
 // a minute. The [Provisioning.OperationID] is the same each time.
+//
+// Every customer is to be told of, whether or not the process that provisions it has the
+// option: until there is a worker of one that has, the notices wait in the ledger, and
+// then all of them are told. The view partner_notices lists those that wait. A tell that
+// does nothing is for a program that wants none.
 func OnProvisioned(tell func(context.Context, *Provisioning) error) Option {
 	return own(func(s *settings) { s.onProvisioned = tell })
 }

@@ -2,6 +2,7 @@ package partner_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -586,5 +587,61 @@ func TestALimitOvertakesThatOfAProvisioning(t *testing.T) {
 		if g := s.behind.Groups(); len(g) != 1 || *g[0].SpendLimit != "250.00" || g[0].PolicyVersion != 1 {
 			s.Errorf("the groups are %+v, want one with the newer limit alone", g)
 		}
+	})
+}
+
+// Whoever looks sees of whom nobody was told yet, and whether anybody listens.
+func TestNoticesThatWaitAreSeen(t *testing.T) {
+	file := ledgerFile(t)
+	inBubble(t, botixtest.Config{}, nil, func(s *sandbox) {
+		waiting := func(led *ledger.Ledger) (all []string) {
+			s.Helper()
+			err := led.InTx(s.Context(), func(ctx context.Context, tx *sql.Tx) error {
+				rows, err := tx.QueryContext(ctx, "SELECT external_customer_id, action, version, tries > 0, succeeded_at FROM partner_notices")
+				if err != nil {
+					return err
+				}
+				for rows.Next() {
+					var customer, action, version, at string
+					var tried bool
+					if err := rows.Scan(&customer, &action, &version, &tried, &at); err != nil {
+						return err
+					}
+					if when, err := time.Parse(time.RFC3339, at); err != nil || time.Since(when) > 3*time.Hour {
+						s.Errorf("it succeeded at %s, %v", at, err)
+					}
+					all = append(all, fmt.Sprintf("%s %s %s tried %t", customer, action, version, tried))
+				}
+				return errors.Join(rows.Err(), rows.Close())
+			})
+			if err != nil {
+				s.Fatal(err)
+			}
+			return all
+		}
+		sees := func(led *ledger.Ledger, want ...string) {
+			s.Helper()
+			if got := waiting(led); !slices.Equal(got, want) {
+				s.Errorf("%q wait, want %q", got, want)
+			}
+		}
+		s.ledger(file, func(led *ledger.Ledger) {
+			c := s.reseller(led, &safe{})
+			sees(led)
+			if _, err := c.Provision(s.Context(), cafe()); err != nil {
+				s.Fatal(err)
+			}
+			s.worked(led, time.Hour)
+			sees(led, "cust_42 provision_customer v1 tried false")
+		})
+		s.ledger(file, func(led *ledger.Ledger) {
+			hears := errors.New("the shop is closed")
+			s.reseller(led, &safe{}, partner.OnProvisioned(func(context.Context, *partner.Provisioning) error { return hears }))
+			s.worked(led, time.Minute)
+			sees(led, "cust_42 provision_customer v1 tried true")
+			hears = nil
+			s.worked(led, time.Hour)
+			sees(led)
+		})
 	})
 }

@@ -326,6 +326,7 @@ func TestQueryPlans(t *testing.T) {
 		"insertNotice": insertNotice, "dueNotices": dueNotices, "updateNotice": updateNotice, "dropNotice": dropNotice,
 		"insertArchive": insertArchive, "updateArchive": updateArchive, "openArchive": openArchive, "archives": archives, "archivesOf": archivesOf,
 		"insertAmount": insertAmount, "amountsOf": amountsOf,
+		"notices": "SELECT * FROM partner_notices",
 		"movable": movable, "noteArchived": noteArchived, "dropAttempts": dropAttempts, "dropHistory": dropHistory,
 	}
 	if len(queries) > maxStatements*3/4 {
@@ -344,7 +345,8 @@ func TestQueryPlans(t *testing.T) {
 				t.Fatal(err)
 			}
 			bounded := step == "SCAN CONSTANT ROW" || step == "SCAN (subquery-1)" || // the one of ahead has a limit
-				strings.HasPrefix(step, "SCAN json_each ") // of what the query was given
+				strings.HasPrefix(step, "SCAN json_each ") || // of what the query was given
+				name == "notices" && step == "SCAN n" // of what is yet to be told, which goes
 			if strings.Contains(step, "SCAN") && !bounded || strings.Contains(step, "TEMP B-TREE") {
 				t.Errorf("%s: %s", name, step)
 			}
