@@ -417,6 +417,7 @@ func TestABusyAccountWhereSomethingLags(t *testing.T) {
 		"our own, the balance lags":           {balance, ours, goesOn, "", "", true},
 		"our own, and the balance comes up":   {balance, ours, rests, "", "", false},
 		"our own, the balance lags, and 0.02": {balance, ours, time.Minute, "-0.02", "-0.02", false},
+		"our own, 0.02, and it comes up":      {balance, ours, rests, "-0.02", "", true}, // another the first time
 		"our own, everything lags":            {all, ours, goesOn, "", "", true},
 		"another program's, the list lags":    {lists, theirs, goesOn, "", "", false},
 		"another program's, list and log lag": {listAndLog, theirs, goesOn, "", "", true},
