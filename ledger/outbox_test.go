@@ -122,11 +122,11 @@ func TestNoticesThatAreClaimedLate(t *testing.T) {
 				}
 				s.machine(led, def)
 				var logged strings.Builder
-				w, err := ledger.NewWorker(led, ledger.WorkerConfig{Concurrency: 2, Log: slog.New(slog.NewTextHandler(&logged, nil))})
+				w, err := ledger.NewWorker(led, ledger.WorkerConfig{Concurrency: 2, Poll: 10 * time.Second, Log: slog.New(slog.NewTextHandler(&logged, nil))})
 				if err != nil {
 					t.Fatal(err)
 				}
-				ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+				ctx, stop := context.WithTimeout(t.Context(), 10*time.Minute)
 				defer stop()
 				if err := w.Run(ctx); err != nil {
 					t.Error(err)
