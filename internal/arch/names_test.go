@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// A name of this module's that a page mentions is there: pages are not compiled.
+// A name of this module's that a page mentions, in its text or in a piece of code, is
+// there: only whole programs are compiled.
 func TestNamesInPagesExist(t *testing.T) {
 	exported := map[string]bool{}
 	for _, pkg := range []string{"botix", "botix/partner", "botix/botixtest", "ledger", "ledger/sqlite", "money", "retry", "webhookverify"} {
@@ -27,8 +28,9 @@ func TestNamesInPagesExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	// As programs in the pages call their values.
-	values := map[string]string{"client": "Client", "led": "Ledger", "inbox": "Inbox"}
-	quoted := regexp.MustCompile("`[^`\n]+`")
+	values := map[string]string{"client": "Client", "led": "Ledger", "inbox": "Inbox", "machine": "Machine", "auditor": "Auditor",
+		"contact": "Contact", "credit": "Transaction", "account": "Account"}
+	quoted := regexp.MustCompile("(?s)```go\n.*?```|`[^`\n]+`")
 	name := regexp.MustCompile(`\b([A-Za-z]\w*)\.([A-Z]\w*)\b|\b(?:With|Err)[A-Z]\w*\b`)
 	looked := 0
 	for _, page := range append(pages, more...) {
