@@ -147,7 +147,7 @@ func (r *inboxRun) keep(ctx context.Context, row store.Received, cancel context.
 			cancel(ErrLeaseLost)
 			return
 		case err != nil && ctx.Err() == nil:
-			r.work.Logger.Warn("inbox: a lease cannot be renewed", "event", row.Seq, "error", err)
+			r.work.Log.Warn("inbox: a lease cannot be renewed", "event", row.Seq, "error", err)
 		}
 	}
 }

@@ -28,8 +28,8 @@ type InboxWork struct {
 	// Grace is for how long handlers may go on after the worker was told to stop,
 	// before their contexts end. Default 10 s.
 	Grace time.Duration
-	// Logger is told of tries that failed, without payloads. Default: nobody is.
-	Logger *slog.Logger
+	// Log is told of tries that failed, without payloads. Default: nobody is.
+	Log *slog.Logger
 }
 
 func (w InboxWork) withDefaults() (InboxWork, error) {
@@ -38,8 +38,8 @@ func (w InboxWork) withDefaults() (InboxWork, error) {
 	w.Retry.Cap = cmp.Or(w.Retry.Cap, 10*time.Minute)
 	w.Retry.Base = cmp.Or(w.Retry.Base, min(time.Second, w.Retry.Cap))
 	w.Retry = w.Retry.WithDefaults()
-	if w.Logger == nil {
-		w.Logger = slog.New(slog.DiscardHandler)
+	if w.Log == nil {
+		w.Log = slog.New(slog.DiscardHandler)
 	}
 	switch {
 	case w.Handle == nil:
@@ -105,7 +105,7 @@ func (r *inboxRun) loop(ctx context.Context) error {
 		case errors.Is(err, ErrClosed):
 			return err
 		case err != nil && ctx.Err() == nil:
-			r.work.Logger.Warn("inbox: no events can be taken", "error", err)
+			r.work.Log.Warn("inbox: no events can be taken", "error", err)
 		case err == nil && more:
 			continue
 		}
@@ -127,7 +127,7 @@ func (r *inboxRun) purge(ctx context.Context) {
 	}
 	r.purgeAt = now + purgeEvery.Milliseconds()
 	if _, err := r.inbox.Purge(ctx); err != nil && ctx.Err() == nil {
-		r.work.Logger.Warn("inbox: old events cannot be removed", "error", err)
+		r.work.Log.Warn("inbox: old events cannot be removed", "error", err)
 	}
 }
 
@@ -147,7 +147,7 @@ func (r *inboxRun) begin(row store.Received, alone bool) {
 		keeper.Wait()
 		cancel(nil)
 		if err != nil {
-			r.work.Logger.Warn("inbox: what became of a try cannot be recorded", "event", row.Seq, "try", row.Tries, "error", err)
+			r.work.Log.Warn("inbox: what became of a try cannot be recorded", "event", row.Seq, "try", row.Tries, "error", err)
 		}
 		r.mu.Lock()
 		r.busy--
@@ -212,7 +212,7 @@ func (r *inboxRun) failed(ctx context.Context, row store.Received, failure error
 			return tx.UpdateReceived(ctx, &row, released(row.Lease))
 		})
 	}
-	log := withStack(r.work.Logger, failure).With("event", row.Seq, "type", row.Type, "try", row.Tries, "error", why)
+	log := withStack(r.work.Log, failure).With("event", row.Seq, "type", row.Type, "try", row.Tries, "error", why)
 	if row.Tries >= r.work.Retry.MaxAttempts || hopeless(failure) {
 		log.Error("inbox: an event was given up and waits for a person")
 		return r.inbox.ledger.store.Write(ctx, func(tx store.Tx) error { return r.fail(ctx, tx, row, why) })
