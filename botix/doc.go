@@ -1,7 +1,8 @@
 // Package botix is a client of the BOTIX public API, version 1.1.0: a chat-bot
 // platform's contacts, messages, chats, scenarios, channels and webhooks.
 //
-//	client, err := botix.New(os.Getenv("BOTIX_API_KEY"), botix.WithoutLedger())
+//	led, err := sqlite.Open(ctx, "ops.db", ledger.Namespace("shop-prod"))
+//	client, err := botix.New(os.Getenv("BOTIX_API_KEY"), botix.WithLedger(led))
 //	sent, err := client.Messages.Send(ctx, botix.SendMessage{ContactID: 42, Content: "Заказ подтверждён"})
 //	for contact, err := range client.Contacts.All(ctx, botix.ListContacts{Tag: "vip"}) { … }
 //
@@ -14,6 +15,7 @@
 // [WithIntent] names one by what the business wants once: a repeat, also after a
 // crash, is answered as the first was. [Client.Record] writes one down in a
 // transaction of the program's own, for a worker to send: see docs/recorded.md.
+// [WithoutLedger] keeps keys, retries and pacing, and forgets in a crash.
 //
 // # Errors
 //
@@ -22,6 +24,7 @@
 // all attempts. Before doing a mutation again ask what is known of its effect:
 //
 //	retry.OutcomeOf(err)   what happened                     what to do
+//	Succeeded              done, and not recorded            use the result, see to the disk: a *ledger.UnrecordedError
 //	NotSent                nothing: no connection            call again
 //	Throttled              nothing: rate limit               call again after RetryAt
 //	Refused                nothing: key, scope, plan         a person corrects it

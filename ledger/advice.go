@@ -11,7 +11,7 @@ import (
 // Advice is what may be done about an operation as it stands, and what must not.
 type Advice struct {
 	State   State    // the entry of the [Runbook] that it is from; "" for none
-	Meaning string   //
+	Meaning string   // what is so, or may be
 	Checks  []string // what to look at first, in this order
 	Safe    []string
 	Unsafe  []string

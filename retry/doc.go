@@ -17,6 +17,7 @@
 //	switch retry.OutcomeOf(err) {
 //	case retry.Unknown: // perhaps done: same key, or find out; never a new key
 //	case retry.NotSent, retry.Throttled: // nothing happened: try later
+//	case retry.Refused: // nothing happened: a person corrects key, scope or plan
 //	case retry.Rejected, retry.Conflict: // nothing happened: correct it first
 //	}
 package retry

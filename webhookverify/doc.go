@@ -38,7 +38,7 @@
 //	ErrTooNew       signed further ahead than the tolerance          401
 //	ErrEmptyBody    no body: none was sent, or it was read before    401
 //	ErrTooLarge     more bytes than WithMaxBody says                 413
-//	ErrTimeout      slower than WithReadTimeout says                  408
+//	ErrTimeout      slower than WithReadTimeout says                 408
 //	ErrUnreadable   the connection broke                             400
 //	ErrMethod       not a POST                                       405
 //	ErrContentType  not JSON, or not what WithContentTypes names     415

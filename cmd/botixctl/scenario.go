@@ -22,7 +22,7 @@ type scenario struct {
 var scenarios = []scenario{
 	{"once", "one event", true, once},
 	{"duplicate", "one event five times, under other request ids, some at once", true, duplicate},
-	{"late", "events that happened, or were signed, some time ago", false, late},
+	{"late", "events that happened, or were signed, some time ago or later than now", false, late},
 	{"tampered", "one event, and nine forgeries of it", true, tampered},
 	{"burst", "many events at once, see -n", false, burst},
 	{"disorder", "three events of one object, in the wrong order", false, disorder},
