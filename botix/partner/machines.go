@@ -243,7 +243,8 @@ func (c *Client) revocation(ctx context.Context, i ledger.Intent, group GroupID,
 // lost ([ledger.StateKeyCreatedLocalSaveFailed]): the key is revoked, if it is live,
 // and the operation issued again, under a key and a version of its own. Workers send
 // that where they were to send the first, and go on with the workflow that it is a step
-// of; else a repeat of the call does, or [Client.Resume]. It returns the new operation; by is kept in the history of both.
+// of; else a repeat of the call does, or [Client.Resume]. It returns the new operation;
+// by is kept in the history of both.
 //
 // It fails with a *[ledger.GuardError] when that is not how the operation stands, or
 // the store has its secret after all ([Client.Reconcile] records that), and changes

@@ -34,16 +34,15 @@ type Recordable interface {
 type RecordOption = botix.RecordOption
 
 // Record records a change in tx, a transaction of the program's own on the ledger's
-// database, as [botix.Client.Record] does: the payment and the credit for it are
-// saved together, or neither is. It sends nothing; a [ledger.Worker] does, after the
-// commit.
+// database, as [botix.Client.Record] does: the program's rows and the change are saved
+// together, or neither is. It sends nothing; a [ledger.Worker] does, after the commit.
 //
-//	key, err := keys.TopUp("cust_42", payment.EventID, payment.EntryID)
-//	…
-//	_, err = client.Record(ctx, tx,
-//		partner.TopUpGroup{GroupID: group, Amount: payment.Amount, Reference: payment.EventID},
-//		ledger.Intent{Customer: "cust_42", Action: ledger.ActionTopUpCredit, Version: payment.EventID},
-//		botix.WithKey(key))
+//	_, err := client.Record(ctx, tx,
+//		partner.GroupChange{ID: group, Fields: partner.GroupUpdate{Name: botix.Set(shop.Name)}},
+//		ledger.Intent{Customer: "cust_42", Action: "rename_group", Version: shop.Revision})
+//
+// The credit for a payment has names of its own, under which [Client.TopUp] makes it:
+// record its [Client.TopUpDraft] by [ledger.Ledger.RecordTx].
 //
 // A change of a key whose route does not name the group is refused: the key has to
 // be read first, which a transaction should not wait for. Take its [Client.Draft],
@@ -76,11 +75,11 @@ func (c *Client) Enqueue(ctx context.Context, p Recordable, i ledger.Intent, opt
 
 // Draft is what [Client.Record] records, for others to record: the handler of an
 // event of the inbox, in the commit that marks the event as handled. An event that
-// is delivered three times is worked once, and leads to one credit.
+// is delivered three times is worked once, and leads to one change.
 //
 //	draft, err := client.Draft(ctx,
-//		partner.TopUpGroup{GroupID: group, Amount: payment.Amount, Reference: payment.EventID},
-//		h.Intent("cust_42", ledger.ActionTopUpCredit))
+//		partner.SpendLimitChange{GroupID: group, Limit: botix.Set(approved.Limit)},
+//		h.Intent("cust_42", ledger.ActionSetLimit))
 //	if err != nil {
 //		return err
 //	}
