@@ -20,10 +20,10 @@ import (
 
 // Workers drive what was recorded; in virtual time, against the sandbox.
 
-// worked runs a worker for some time.
+// worked runs a worker for some time, which is long: so it looks for work rarely.
 func (s *sandbox) worked(led *ledger.Ledger, d time.Duration) {
 	s.Helper()
-	stop := s.work(led, ledger.WorkerConfig{})
+	stop := s.work(led, ledger.WorkerConfig{Poll: 15 * time.Second})
 	time.Sleep(d)
 	stop()
 }

@@ -168,10 +168,10 @@ func (s *depot) machine(led *ledger.Ledger, d ledger.Definition[order]) *ledger.
 	return m
 }
 
-// works runs a worker for some time.
+// works runs a worker for some time, which is long: so it looks for work rarely.
 func (s *depot) works(led *ledger.Ledger, d time.Duration) {
 	s.Helper()
-	w, err := ledger.NewWorker(led, ledger.WorkerConfig{Poll: 10 * time.Second})
+	w, err := ledger.NewWorker(led, ledger.WorkerConfig{Poll: time.Minute})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -477,7 +477,7 @@ func TestStepsOfAnyNumber(t *testing.T) {
 				if (err == nil) != (count == 0) {
 					t.Errorf("Run of %d = %v", count, err)
 				}
-				s.works(led, time.Minute)
+				s.works(led, 10*time.Minute)
 				p = s.stands(led, p.ID, ledger.StatusSucceeded, ledger.NextNone, "done")
 				if len(p.Steps) != count || count > 0 && p.Steps[0].Intent.Version != fmt.Sprintf("v%d/a%%2Fb%%200", count) {
 					t.Errorf("%d operations: %+v", len(p.Steps), p.Steps)

@@ -122,7 +122,7 @@ func TestNoticesThatAreClaimedLate(t *testing.T) {
 				}
 				s.machine(led, def)
 				var logged strings.Builder
-				w, err := ledger.NewWorker(led, ledger.WorkerConfig{Concurrency: 2, Poll: 10 * time.Second, Log: slog.New(slog.NewTextHandler(&logged, nil))})
+				w, err := ledger.NewWorker(led, ledger.WorkerConfig{Concurrency: 2, Poll: time.Minute, Log: slog.New(slog.NewTextHandler(&logged, nil))})
 				if err != nil {
 					t.Fatal(err)
 				}
