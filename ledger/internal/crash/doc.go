@@ -7,7 +7,12 @@
 // loopback TCP, and so survives the kill with its journal of what really
 // happened. A helper kills itself, by SIGKILL, the moment it passes the point it
 // was told; see points_test.go for how the points come about without a line in
-// the product. matrix_test.go says what has to hold afterwards. interlude_test.go has
-// what may happen between the death of a worker and the next: another API key,
-// another server, a clock that is set, a process that was stopped and goes on.
+// the product. What has to hold afterwards is said by
+//
+//   - matrix_test.go of one call, and worker_test.go of one operation that workers send,
+//   - topup_test.go of a credit, provision_test.go of a workflow, and inbox_test.go of an event.
+//
+// interlude_test.go has what may happen between the death of a worker and the next:
+// another API key, another server, a clock that is set, a process that was stopped and
+// goes on.
 package crash

@@ -42,7 +42,7 @@ const namespace = "crash"
 // order is what the test asks a helper to do.
 type order struct {
 	ID int    // of the order; the answer has it
-	Do string // call, record, work, load, resume, age, event, flood, drain; or go, for a call that has paused
+	Do string // what follow says; or go, for a call that has paused
 
 	File, URL, APIKey string
 	Operation         string // messagesSend, contactsCreate, contactsUpdate, webhooksCreate
@@ -159,36 +159,34 @@ func (h *helping) goOn(id int) {
 	delete(h.paused, id)
 }
 
+// served is what a client of the public API follows.
+var served = map[string]func(context.Context, *calling) (report, error){
+	"call": call, "event": event, "record": record, "work": work, "visit": visit,
+}
+
+// resold is what one of the Partner API does.
+var resold = map[string]func(context.Context, *reselling) (report, error){
+	"provision": provision, "topup": topUp, "pay": pay, "decide": decide,
+}
+
 func (h *helping) follow(o order) report {
+	if serve := served[o.Do]; serve != nil {
+		return o.serve(h.probe(o), serve)
+	}
+	if resell := resold[o.Do]; resell != nil {
+		return o.resell(h.probe(o), resell)
+	}
 	switch o.Do {
-	case "call":
-		return h.call(o)
 	case "load":
 		return h.load(o)
 	case "resume":
 		return h.resume(o)
-	case "event":
-		return h.event(o)
 	case "flood":
 		return h.flood(o)
 	case "drain":
 		return o.drain()
-	case "record":
-		return h.record(o)
-	case "work":
-		return h.work(o)
-	case "visit":
-		return h.visit(o)
-	case "provision":
-		return o.resell(h.probe(o), provision)
 	case "tell":
 		return h.tell(o)
-	case "topup":
-		return o.resell(h.probe(o), topUp)
-	case "pay":
-		return o.resell(h.probe(o), pay)
-	case "decide":
-		return o.resell(h.probe(o), decide)
 	case "shop":
 		return h.shop(o)
 	case "age":
@@ -289,36 +287,48 @@ func (h *helping) probe(o order) *probe {
 	return p
 }
 
-// call makes one call, or the same from many goroutines, and tells how the
-// ledger stood before and after it.
-func (h *helping) call(o order) (r report) {
+// calling is an order with what it is followed by.
+type calling struct {
+	order
+	*probe
+	client *botix.Client
+	led    *ledger.Ledger
+	store  store.Store
+}
+
+// serve makes a client, has an order followed with it, and closes it.
+func (o order) serve(p *probe, follow func(context.Context, *calling) (report, error), more ...ledger.Option) report {
 	ctx := context.Background()
-	p := h.probe(o)
-	c, led, s, err := o.open(ctx, p)
+	c, led, s, err := o.open(ctx, p, more...)
 	if err != nil {
 		return report{Err: err.Error()}
 	}
-	defer func() {
-		c.Close()
-		if err := led.Close(); err != nil {
-			r.Err = err.Error()
-		}
-	}()
-	if r.Before, err = o.row(ctx, s); err != nil {
-		return report{Err: err.Error()}
+	r, err := follow(ctx, &calling{o, p, c, led, s})
+	r.Trace = p.trace()
+	c.Close()
+	r.Err = text(errors.Join(err, led.Close()))
+	return r
+}
+
+// row is how the operation of the order's intent stands; nil when there is none.
+func (s *calling) row(ctx context.Context) (*row, error) { return s.order.row(ctx, s.store) }
+
+// call makes one call, or the same from many goroutines, and tells how the
+// ledger stood before and after it.
+func call(ctx context.Context, s *calling) (r report, err error) {
+	if r.Before, err = s.row(ctx); err != nil {
+		return r, err
 	}
-	p.at("opened")
-	r.Called = make([]outcome, max(o.Callers, 1))
+	s.at("opened")
+	r.Called = make([]outcome, max(s.Callers, 1))
 	var wg sync.WaitGroup
 	for i := range r.Called {
-		wg.Go(func() { r.Called[i] = o.perform(ctx, c) })
+		wg.Go(func() { r.Called[i] = s.perform(ctx, s.client) })
 	}
 	wg.Wait()
-	p.at("returned")
-	r.Trace = p.trace()
-	r.After, err = o.row(ctx, s)
-	r.Err = text(err)
-	return r
+	s.at("returned")
+	r.After, err = s.row(ctx)
+	return r, err
 }
 
 // row reads the operation of the order's intent; nil when there is none.

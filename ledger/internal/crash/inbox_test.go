@@ -28,34 +28,21 @@ type worked struct {
 
 // event delivers an event to the inbox, if that is asked for, and works it: a
 // message is sent, and another operation recorded for workers.
-func (h *helping) event(o order) (r report) {
-	ctx := context.Background()
-	p := &probe{killAt: o.KillAt}
-	c, led, _, err := o.open(ctx, p)
+func event(ctx context.Context, s *calling) (r report, err error) {
+	inbox, err := s.led.Inbox()
 	if err != nil {
-		return report{Err: err.Error()}
+		return r, err
 	}
-	defer func() {
-		c.Close()
-		if err := led.Close(); err != nil {
-			r.Err = err.Error()
+	s.at("opened")
+	if s.Deliver {
+		if r.Worked.Delivered, err = s.deliver(ctx, inbox); err != nil {
+			return r, err
 		}
-	}()
-	inbox, err := led.Inbox()
-	if err != nil {
-		return report{Err: err.Error()}
+		s.at("answered")
 	}
-	p.at("opened")
-	if o.Deliver {
-		if r.Worked.Delivered, err = o.deliver(ctx, inbox); err != nil {
-			return report{Err: err.Error()}
-		}
-		p.at("answered")
-	}
-	err = o.work(ctx, inbox, c, p, &r.Worked)
-	p.at("returned")
-	r.Trace, r.Err = p.trace(), text(err)
-	return r
+	err = s.work(ctx, inbox, s.client, s.probe, &r.Worked)
+	s.at("returned")
+	return r, err
 }
 
 // deliver has the event delivered, by so many at once as the order says.
@@ -153,7 +140,7 @@ func TestF077KillsAroundAnEvent(t *testing.T) {
 	var wg sync.WaitGroup
 	room := make(chan struct{}, 16) // they wait for leases more than they work
 	for at, point := range trace {
-		if scale(10) < 10 && at%4 != 0 && !strings.HasSuffix(point, "done") {
+		if brief() && at%4 != 0 && !strings.HasSuffix(point, "done") {
 			continue
 		}
 		wg.Go(func() {

@@ -3,7 +3,6 @@
 package crash_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -36,10 +35,6 @@ var interludes = []*interlude{
 	{name: "stopped, not killed", stopped: true},
 }
 
-// thinner is of how many scenarios with an interlude one is chosen, of those that
-// would be chosen without.
-const thinner = 16
-
 // possible tells which scenarios an interlude belongs to.
 func (i *interlude) possible(s scenario) bool {
 	switch {
@@ -53,8 +48,9 @@ func (i *interlude) possible(s scenario) bool {
 	return true
 }
 
-// withInterludes returns a scenario as it is, and with each interlude.
-func withInterludes(s scenario) []scenario {
+// withInterludes returns a scenario that ends so as it is, and with each interlude.
+func withInterludes(s scenario, f fate) []scenario {
+	s.fate = f
 	all := []scenario{s}
 	for _, s.between = range interludes {
 		if s.between.possible(s) {
@@ -64,19 +60,18 @@ func withInterludes(s scenario) []scenario {
 	return all
 }
 
-// happen has the interlude happen.
-func (c *crew) happen(st *stage, e *evidence, o *order) error {
+// happen has the interlude happen. It returns the order of who came with another
+// client, where somebody did.
+func (c *crew) happen(st *stage, e *evidence, o order) (visitor order, err error) {
 	i := e.between
 	switch {
-	case i == nil:
-		return nil
+	case i == nil, i.stopped:
+		return o, nil
 	case i.clock != 0:
 		_, err := c.workers[0].do(order{Do: "age", File: o.File, Age: i.clock})
-		return err
-	case i.stopped:
-		return nil
+		return o, err
 	}
-	visitor := *o
+	visitor = o
 	visitor.Do = "visit"
 	if i.otherKey {
 		visitor.APIKey = st.AddKey(botixtest.Key{})
@@ -85,21 +80,17 @@ func (c *crew) happen(st *stage, e *evidence, o *order) error {
 		// Where everything is as at the first: what were sent would arrive.
 		other, err := openStage(c.t.TempDir(), botixtest.Config{})
 		if err != nil {
-			return err
+			return o, err
 		}
 		defer func() { e.elsewhere = other.Journal().Calls(); _ = other.Close() }()
 		other.AddKey(botixtest.Key{Value: o.APIKey})
 		visitor.URL = other.URL()
 	}
-	var err error
 	if e.visit, err = c.workers[2].do(visitor); err != nil {
-		return fmt.Errorf("the visitor: %w", err)
+		return o, fmt.Errorf("the visitor: %w", err)
 	}
-	e.calls[0] = st.Journal().Calls() // what it did is checkVisit's
-	if e.tookOver() {
-		o.APIKey = visitor.APIKey // it is the new key's for good
-	}
-	return nil
+	e.calls[0] = st.Journal().Calls() // what it did is checked apart
+	return visitor, nil
 }
 
 // tookOver: the visitor's key is the operation's now.
@@ -201,32 +192,4 @@ func (e *evidence) checkLate(p *problems) {
 	p.that(now.Operation.Status == second.Operation.Status || !ledger.Status(second.Operation.Status).Final(),
 		"it was %s, and is %s", second.Operation.Status, now.Operation.Status)
 	*p = append(*p, now.agrees(e.operation, e.calls[2], e.effects[1])...)
-}
-
-// visit comes to the ledger with another client than the operation's: a worker looks
-// for what is due, and then somebody resumes the operation by that client.
-func (h *helping) visit(o order) (r report) {
-	ctx := context.Background()
-	p := h.probe(o)
-	c, led, s, err := o.open(ctx, p)
-	if err != nil {
-		return report{Err: err.Error()}
-	}
-	defer func() {
-		c.Close()
-		r.Err = text(errors.Join(errorOf(r.Err), led.Close()))
-	}()
-	if r.Before, err = o.row(ctx, s); err != nil || r.Before == nil {
-		return report{Err: text(errors.Join(err, errors.New("there is no operation")))}
-	}
-	if err := workUntil(ctx, led, func() (bool, error) { return p.looked(), nil }); err != nil {
-		return report{Err: err.Error()}
-	}
-	_, err = c.Resume(ctx, r.Before.Operation.ID)
-	r.Called = []outcome{{Err: text(err)}}
-	_, r.Called[0].Guard = errors.AsType[*ledger.GuardError](err)
-	_, r.Called[0].Standing = errors.AsType[*ledger.StandingError](err)
-	r.After, err = o.row(ctx, s)
-	r.Err = text(err)
-	return r
 }

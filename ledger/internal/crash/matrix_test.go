@@ -6,12 +6,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"hash/fnv"
 	"os"
-	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -73,21 +69,23 @@ type scenario struct {
 	weather   weather
 	lock      botixtest.InFlight
 	careful   bool
-	killAt    string     // "": no kill, the scenario's points are learned
-	between   *interlude // of workers; nil: the second comes at once
-	sent      int        // requests that had been written by then
+	fate
+	between *interlude // of workers; nil: the second comes at once
 }
 
 func (s scenario) String() string {
-	mode := "trust-key"
-	if s.careful {
-		mode = "careful"
-	}
-	text := fmt.Sprintf("%s, %s, %s, %s, killed at %q", s.operation, s.weather.name, locks[s.lock], mode, s.killAt)
+	text := fmt.Sprintf("%s, %s, %s, %s, %v", s.operation, s.weather.name, locks[s.lock], s.mode(), s.fate)
 	if s.between != nil {
 		text += ", then " + s.between.name
 	}
 	return text
+}
+
+func (s scenario) mode() string {
+	if s.careful {
+		return "careful"
+	}
+	return "trust-key"
 }
 
 // keyed: repeats under one key are one effect, within the window.
@@ -134,93 +132,38 @@ func TestCrashMatrix(t *testing.T) {
 		}
 	}
 	crew := newCrew(t)
-
-	// Without a kill: the points of each, and in which order they are passed.
-	var mu sync.Mutex
-	var all []scenario
-	sideBySide(cells, func(s scenario) {
+	play := func(s scenario) (*played, error) {
 		e, err := crew.stage(s)
 		if err != nil {
-			t.Errorf("%v: %v", s, err)
-			return
+			return nil, err
 		}
-		if problems := append(e.check(), inOrder(e.trace)...); len(problems) > 0 {
-			t.Errorf("%v: %s\n%s", s, strings.Join(problems, "; "), e)
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		for i, point := range e.trace {
-			s.killAt, s.sent = point, arrived(e.trace[:i+1])
-			all = append(all, s)
-		}
-	})
-	points := len(all)
-	var shown atomic.Int32
-	all = slices.DeleteFunc(all, func(s scenario) bool { return !s.chosen() })
-	sideBySide(all, func(s scenario) {
-		e, err := crew.stage(s)
-		for range 2 {
-			if !errors.Is(err, errMissed) {
-				break
-			}
-			e, err = crew.stage(s)
-		}
-		if err != nil {
-			t.Errorf("%v: %v", s, err)
-			return
-		}
-		if problems := e.check(); len(problems) > 0 {
-			t.Errorf("%v: %s", s, strings.Join(problems, "; "))
-			if shown.Add(1) <= 3 { // they tend to be alike
-				t.Logf("%s", e)
-			}
-		}
-	})
-	t.Logf("%d cells, %d points to be killed at, %d of them now", len(cells), points, len(all))
+		return &played{e.trace, append(e.check(), inOrder(e.trace)...), e}, nil
+	}
+	matrix[scenario]{play, func(s scenario, f fate) []scenario { s.fate = f; return []scenario{s} }, scenario.chosen, scenario.traits}.run(t, cells)
 }
 
-// chosen thins the matrix out, always in the same way. What is in flight at the
-// server when the resume comes is always among it.
+// chosen thins the matrices out, always in the same way. What is in flight at the
+// server when the next process comes is always among it.
 func (s scenario) chosen() bool {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(s.String()))
 	inFlight := s.weather.slow && strings.HasSuffix(s.killAt, ": written")
-	each := uint32(thin())
+	each := thin()
 	if s.between != nil {
-		each *= thinner
+		each *= 16
 	}
-	return *full || inFlight || h.Sum32()%each == 0
+	return inFlight || oneOf(each, s)
 }
 
-// crew is the processes that resume, shared by all scenarios of a test.
-type crew struct {
-	t       *testing.T
-	workers []*helper
-}
-
-func newCrew(t *testing.T) *crew {
-	c := &crew{t: t}
-	for range 3 {
-		c.workers = append(c.workers, startHelper(t))
+func (s scenario) traits() []string {
+	switch {
+	case s.killAt == "":
+		return []string{s.operation, s.weather.name, locks[s.lock], s.mode()}
+	case s.between != nil:
+		return []string{s.between.name}
+	case s.weather.slow:
+		return []string{s.step() + " with a slow server"}
 	}
-	return c
+	return []string{s.step()}
 }
-
-// sideBySide runs scenarios: they wait for leases more than they work. All tests
-// together have no more of them under way than the machine can bear.
-func sideBySide[S any](all []S, run func(S)) {
-	var wg sync.WaitGroup
-	for _, s := range all {
-		places <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-places }()
-			run(s)
-		})
-	}
-	wg.Wait()
-}
-
-var places = make(chan struct{}, atOnce)
 
 // onStage plays a scenario at a server and with a ledger of its own.
 func (c *crew) onStage(s scenario, play func(*stage, *evidence) error) (_ *evidence, err error) {
@@ -239,7 +182,7 @@ func (c *crew) onStage(s scenario, play func(*stage, *evidence) error) (_ *evide
 	if err := play(st, e); err != nil {
 		return nil, err
 	}
-	e.calls[2], e.effects[1] = st.Journal().Calls(), st.Journal().Effects(s.operation)
+	e.calls[2], e.effects[1] = st.Journal().Calls(), st.Journal().Effects()
 	contact, _ := st.Contact(st.contact)
 	e.asked = contact.City == st.order(s.operation, 1).mark()
 	e.leaks = st.leaks()
@@ -249,20 +192,17 @@ func (c *crew) onStage(s scenario, play func(*stage, *evidence) error) (_ *evide
 // firstLife has a process do what o says, and be killed on the way; then the time of
 // the weather passes. Where nothing kills it, the points are noted that it passes.
 func (c *crew) firstLife(st *stage, e *evidence, o order) error {
-	o.KillAt, o.Refused = e.killAt, e.weather.refused
-	if e.killAt == "" {
-		o.Lease = time.Minute // many run in one process, and may be slow
-		r, err := c.workers[0].do(o)
-		if err != nil {
-			return err
-		}
-		e.trace = r.Trace
-	} else if e.between != nil && e.between.stopped {
-		var err error
-		if e.goOn, err = c.standStill(o, st, e.scenario); err != nil {
-			return err
-		}
-	} else if err := c.die(o, st, e.scenario); err != nil {
+	o.Refused = e.weather.refused
+	var err error
+	switch {
+	case e.between != nil && e.between.stopped:
+		e.goOn, err = c.standStill(o, st, e.scenario)
+	case e.weather.slow: // the resume is to meet the request in flight
+		e.trace, err = c.befall(e.fate, o, st.arrived)
+	default:
+		e.trace, err = c.befall(e.fate, o, st.settled)
+	}
+	if err != nil {
 		return err
 	}
 	if e.weather.expired {
@@ -272,13 +212,6 @@ func (c *crew) firstLife(st *stage, e *evidence, o order) error {
 	}
 	e.calls[0] = st.Journal().Calls()
 	return nil
-}
-
-// pass has time pass.
-func (c *crew) pass(d time.Duration, st *stage, o order) error {
-	_, err := c.workers[0].do(order{Do: "age", File: o.File, Age: d})
-	st.Clock().Advance(d)
-	return err
 }
 
 // stage plays one scenario with calls.
@@ -301,7 +234,7 @@ func (c *crew) stage(s scenario) (*evidence, error) {
 		if e.resumed, err = c.workers[1].do(o); err != nil {
 			return fmt.Errorf("the resume: %w", err)
 		}
-		e.calls[1], e.effects[0] = st.Journal().Calls(), st.Journal().Effects(s.operation)
+		e.calls[1], e.effects[0] = st.Journal().Calls(), st.Journal().Effects()
 		if e.third, err = c.workers[2].do(o); err != nil {
 			return fmt.Errorf("the third call: %w", err)
 		}
@@ -312,52 +245,15 @@ func (c *crew) stage(s scenario) (*evidence, error) {
 	})
 }
 
-// errMissed: the call took another way. On a machine so busy that a lease of a
-// second runs out between two lines, an attempt is not sent.
-var errMissed = errors.New("the helper did not pass the point")
-
-// die has a process of its own make the call, which ends it.
-func (c *crew) die(o order, st *stage, s scenario) error {
-	h := startHelper(c.t)
-	if r, err := h.do(o); !errors.Is(err, errGone) {
-		return errors.Join(fmt.Errorf("%w: %q", errMissed, r.Trace), err)
-	}
-	if !h.killed() {
-		return errors.New("the helper ended, but was not killed")
-	}
-	settled := st.settled
-	if s.weather.slow {
-		settled = st.arrived // the resume is to meet the request in flight
-	}
-	if err := settled(s.sent); err != nil {
-		return fmt.Errorf("%w: %w", errMissed, err)
-	}
-	return nil
-}
-
-// arrived is how many requests had been written in full when a call passed the
-// last point of trace. Reading and writing are told by different goroutines, so
-// an answer shows that its request was written, too.
-func arrived(trace []string) int {
-	seen := make(map[string]bool)
-	for _, point := range trace {
-		switch label, step, _ := strings.Cut(point, ": "); step {
-		case "written", "answer arrived", "answered", "read":
-			seen[label] = true
-		}
-	}
-	return len(seen)
-}
-
 // rules stage the weather.
 func (s scenario) rules(st *stage) []botixtest.Rule {
 	var rules []botixtest.Rule
 	if s.weather.fault != nil {
-		on := botixtest.On(s.operation)
+		on, faults := botixtest.On(s.operation), append(s.weather.fault(st), st.remember())
 		if !s.weather.always {
 			on = on.Nth(1)
 		}
-		rules = append(rules, on.Do(append(s.weather.fault(st), st.remember())...))
+		rules = append(rules, on.Do(faults...))
 	}
 	return append(rules, botixtest.On("webhooksCreate").Do(st.remember()))
 }

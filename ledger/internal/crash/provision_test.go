@@ -31,6 +31,7 @@ type trouble struct {
 // signup is one cell of the matrix.
 type signup struct {
 	trouble
+	expired bool // eight days pass after the kill: the server has forgotten the keys
 	fate
 }
 
@@ -45,7 +46,7 @@ func signups() []signup {
 		{trouble: trouble{name: "the store fails", puts: 99, replay: botixtest.SecretWhole}},
 		{trouble: trouble{name: "the store fails, and repeats are bare", puts: 99}},
 		{trouble: trouble{name: "the store cannot be asked", asks: 1}},
-		{trouble: trouble{name: "the keys are forgotten"}, fate: fate{expired: true}},
+		{trouble: trouble{name: "the keys are forgotten"}, expired: true},
 	}
 	for _, on := range []string{"groupsCreate", "keysCreate", "spendLimitUpdate"} {
 		for name, fault := range map[string]botixtest.Fault{
@@ -57,7 +58,7 @@ func signups() []signup {
 		lost := []botixtest.Fault{botixtest.CutAfter()}
 		all = append(all,
 			signup{trouble: trouble{name: "answer lost, repeats bare", on: on, fault: lost}},
-			signup{trouble: trouble{name: "answer lost, key forgotten", on: on, fault: lost}, fate: fate{expired: true}})
+			signup{trouble: trouble{name: "answer lost, key forgotten", on: on, fault: lost}, expired: true})
 	}
 	return all
 }
@@ -66,7 +67,14 @@ func signups() []signup {
 // wrong.
 func (s signup) chosen() bool {
 	store := s.on == "" && !s.expired && strings.HasPrefix(s.killAt, "put ")
-	return *full || store && !testing.Short() || oneOf(10*thin(), s)
+	return store && !testing.Short() || oneOf(10*thin(), s)
+}
+
+func (s signup) traits() []string {
+	if s.killAt == "" {
+		return []string{s.on, s.name}
+	}
+	return []string{s.step()}
 }
 
 // TestProvisioningCrashMatrix kills a process at every point that the provisioning of
@@ -75,7 +83,7 @@ func (s signup) chosen() bool {
 // each function and one limit, and there were never two.
 func TestProvisioningCrashMatrix(t *testing.T) {
 	t.Parallel()
-	matrix[signup]{fate: func(s *signup) *fate { return &s.fate }, chosen: signup.chosen, play: newCrew(t).signUp}.run(t, signups())
+	matrix[signup]{newCrew(t).signUp, func(s signup, f fate) []signup { s.fate = f; return []signup{s} }, signup.chosen, signup.traits}.run(t, signups())
 }
 
 // signUp plays one scenario.
@@ -88,7 +96,7 @@ func (c *crew) signUp(s signup) (*played, error) {
 		o := st.do("provision")
 		first := o
 		first.Partner.Probes, first.Partner.Puts = s.probes, s.puts
-		if err := c.befall(s.fate, first, st, p); err != nil {
+		if err := c.befallAt(st, s.fate, s.expired, first, p); err != nil {
 			return err
 		}
 		for round := range 4 {

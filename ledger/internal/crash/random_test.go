@@ -194,7 +194,7 @@ func TestSoak(t *testing.T) {
 	st := newStage(t, botixtest.Config{})
 	st.Script(botixtest.On(lasting).Do(botixtest.DelayAfter(lease * 3 / 2)))
 	length := *soak
-	if thin() > 8 {
+	if brief() {
 		length /= 4
 	}
 	var helpers [3]*helper
@@ -231,7 +231,7 @@ func TestSoak(t *testing.T) {
 		for _, err := range h.loose {
 			t.Errorf("a caller of process %d got %s", i, err)
 		}
-		if thin() <= 8 && done[i] < sum/6 { // in a second, one wait for a lease is no fair share
+		if !brief() && done[i] < sum/6 { // in a second, one wait for a lease is no fair share
 			t.Errorf("process %d made %d of %d calls: below half of its fair share", i, done[i], sum)
 		}
 	}

@@ -1,10 +1,13 @@
-//go:build unix && !race
+//go:build unix
 
 package crash_test
 
 import "testing"
 
-// thin is the part of the matrix that a run does without -crash.full: 1/thin.
+// brief: a run that is to see each kind of thing, and not many of each.
+func brief() bool { return racing || testing.Short() }
+
+// thin is the part of the matrices that a run does without -crash.full: 1/thin.
 func thin() int {
 	if testing.Short() {
 		return 16
@@ -12,12 +15,9 @@ func thin() int {
 	return 3
 }
 
-// atOnce is how many scenarios are under way at most.
-const atOnce = 64
-
 // scale is how much a run does of what is counted.
 func scale(n int) int {
-	if testing.Short() {
+	if brief() {
 		return n / 10
 	}
 	return n

@@ -13,24 +13,37 @@ import (
 
 // credit is one cell of the matrix of top-ups.
 type credit struct {
-	name  string
-	fault *botixtest.Fault
+	name    string
+	fault   *botixtest.Fault
+	expired bool // as of a signup
 	fate
 }
 
-func (s credit) String() string { return fmt.Sprintf("%s, %v", s.name, s.fate) }
+func (s credit) String() string {
+	text := s.name
+	if s.expired {
+		text += ", key forgotten"
+	}
+	return fmt.Sprintf("%s, %v", text, s.fate)
+}
 
-func (s credit) chosen() bool { return *full || oneOf(3*thin(), s) }
+func (s credit) chosen() bool { return oneOf(3*thin(), s) }
+
+func (s credit) traits() []string {
+	if s.killAt == "" {
+		return []string{s.name, fmt.Sprint("key forgotten: ", s.expired)}
+	}
+	return []string{s.step()}
+}
 
 func credits() []credit {
-	forgotten := fate{expired: true}
-	all := []credit{{name: "fair"}, {name: "fair, key forgotten", fate: forgotten}}
+	all := []credit{{name: "fair"}, {name: "fair", expired: true}}
 	for name, fault := range map[string]botixtest.Fault{
 		"not sent": botixtest.CutBefore(), "answer lost": botixtest.CutAfter(), "5xx before": botixtest.HTML(502),
 		"5xx after": botixtest.HTML(502).AfterWork(), "5xx of its own, after": botixtest.Status(502).AfterWork(), "429": botixtest.RateLimited("1"),
 		"half an answer": botixtest.CutBody(20),
 	} {
-		all = append(all, credit{name: name, fault: &fault}, credit{name: name + ", key forgotten", fault: &fault, fate: forgotten})
+		all = append(all, credit{name: name, fault: &fault}, credit{name: name, fault: &fault, expired: true})
 	}
 	return all
 }
@@ -40,7 +53,7 @@ func credits() []credit {
 // were never two.
 func TestTopUpCrashMatrix(t *testing.T) {
 	t.Parallel()
-	matrix[credit]{fate: func(s *credit) *fate { return &s.fate }, chosen: credit.chosen, play: newCrew(t).credit}.run(t, credits())
+	matrix[credit]{newCrew(t).credit, func(s credit, f fate) []credit { s.fate = f; return []credit{s} }, credit.chosen, credit.traits}.run(t, credits())
 }
 
 // credited is what the ledger has of a credit, in whichever process it was recorded,
@@ -55,7 +68,7 @@ func (c *crew) credit(s credit) (*played, error) {
 		}
 		o := st.do("topup")
 		o.Partner.Group, o.Partner.Event = st.behind.AddGroup(botixtest.Group{Name: "Кофейня"}), "evt_1"
-		if err := c.befall(s.fate, o, st, p); err != nil {
+		if err := c.befallAt(st, s.fate, s.expired, o, p); err != nil {
 			return err
 		}
 		var last report

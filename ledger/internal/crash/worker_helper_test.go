@@ -36,87 +36,73 @@ func (o order) wish() (botix.Recordable, error) {
 
 // record saves an order and what is to be sent about it in one transaction, and
 // tells how many orders there are.
-func (h *helping) record(o order) (r report) {
-	ctx := context.Background()
-	p := h.probe(o)
-	c, led, s, err := o.open(ctx, p)
+func record(ctx context.Context, s *calling) (r report, err error) {
+	wish, err := s.wish()
 	if err != nil {
-		return report{Err: err.Error()}
+		return r, err
 	}
-	defer func() {
-		c.Close()
-		r.Err = text(errors.Join(errorOf(r.Err), led.Close()))
-	}()
-	wish, err := o.wish()
-	if err != nil {
-		return report{Err: err.Error()}
-	}
-	if !o.ReadOnly {
-		err = led.InTx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	if !s.ReadOnly {
+		err = s.led.InTx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 			if _, err := tx.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS orders (n INTEGER PRIMARY KEY)"); err != nil {
 				return err
 			}
-			if _, err := tx.ExecContext(ctx, "INSERT OR IGNORE INTO orders VALUES (?)", o.N); err != nil {
+			if _, err := tx.ExecContext(ctx, "INSERT OR IGNORE INTO orders VALUES (?)", s.N); err != nil {
 				return err
 			}
-			p.at("record: begun")
-			_, err := c.Record(ctx, tx, wish, o.intent())
-			p.at("record: inserted")
+			s.at("record: begun")
+			_, err := s.client.Record(ctx, tx, wish, s.intent())
+			s.at("record: inserted")
 			return err
 		})
-		p.at("record: committed")
+		s.at("record: committed")
 	}
 	if err == nil {
-		r.After, err = o.row(ctx, s)
+		r.After, err = s.row(ctx)
 	}
-	r.Trace, r.Err = p.trace(), text(err)
-	if err := s.Handle().QueryRowContext(ctx, "SELECT COUNT(*) FROM orders").Scan(&r.Done); err != nil && !o.ReadOnly {
-		r.Err = text(errors.Join(errorOf(r.Err), err)) // otherwise the table is not there
+	if failure := s.store.Handle().QueryRowContext(ctx, "SELECT COUNT(*) FROM orders").Scan(&r.Done); !s.ReadOnly { // else the table may not be there
+		err = errors.Join(err, failure)
 	}
-	return r
-}
-
-func errorOf(text string) error {
-	if text == "" {
-		return nil
-	}
-	return errors.New(text)
+	return r, err
 }
 
 // work runs a worker until the operation of the order's intent is brought to
 // where no worker brings it further, or until the time-out.
-func (h *helping) work(o order) (r report) {
-	ctx := context.Background()
-	p := h.probe(o)
-	c, led, s, err := o.open(ctx, p)
-	if err != nil {
-		return report{Err: err.Error()}
+func work(ctx context.Context, s *calling) (r report, err error) {
+	if r.Before, err = s.row(ctx); err != nil || r.Before == nil {
+		return r, err
 	}
-	defer func() {
-		c.Close()
-		r.Err = text(errors.Join(errorOf(r.Err), led.Close()))
-	}()
-	if r.Before, err = o.row(ctx, s); err != nil || r.Before == nil {
-		r.Err = text(err)
-		return r
-	}
-	err = workUntil(ctx, led, func() (bool, error) {
-		row, err := o.row(ctx, s)
-		r.Later = row.later() && p.looked()
+	err = s.workUntil(ctx, func() (bool, error) {
+		row, err := s.row(ctx)
+		r.Later = row.later() && s.looked()
 		return row.atRest() || row.undecided() || r.Later, err
 	})
-	p.at("returned")
-	r.Trace = p.trace()
+	s.at("returned")
 	if err == nil {
-		r.After, err = o.row(ctx, s) // what the worker had under way has ended
+		r.After, err = s.row(ctx) // what the worker had under way has ended
 	}
-	r.Err = text(err)
-	return r
+	return r, err
+}
+
+// visit comes to the ledger with another client than the operation's: a worker looks
+// for what is due, and then somebody resumes the operation by that client.
+func visit(ctx context.Context, s *calling) (r report, err error) {
+	if r.Before, err = s.row(ctx); err != nil || r.Before == nil {
+		return r, errors.Join(err, errors.New("there is no operation"))
+	}
+	if err := s.workUntil(ctx, func() (bool, error) { return s.looked(), nil }); err != nil {
+		return r, err
+	}
+	_, failure := s.client.Resume(ctx, r.Before.Operation.ID)
+	r.Called = []outcome{{Err: text(failure)}}
+	_, r.Called[0].Guard = errors.AsType[*ledger.GuardError](failure)
+	_, r.Called[0].Standing = errors.AsType[*ledger.StandingError](failure)
+	r.After, err = s.row(ctx)
+	return r, err
 }
 
 // workUntil runs a worker until something is so, or for as long as patience lasts.
-func workUntil(ctx context.Context, led *ledger.Ledger, is func() (bool, error)) error {
-	w, err := ledger.NewWorker(led, ledger.WorkerConfig{Poll: 20 * time.Millisecond})
+func (s *calling) workUntil(ctx context.Context, is func() (bool, error)) error {
+	w, err := ledger.NewWorker(s.led, ledger.WorkerConfig{Poll: 20 * time.Millisecond})
 	if err != nil {
 		return err
 	}

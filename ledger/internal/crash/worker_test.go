@@ -3,12 +3,8 @@
 package crash_test
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -84,39 +80,14 @@ func TestWorkerCrashMatrix(t *testing.T) {
 		}
 	}
 	crew := newCrew(t)
-	var mu sync.Mutex
-	var all []scenario
-	var shown atomic.Int32
-	try := func(s scenario) {
+	play := func(s scenario) (*played, error) {
 		e, err := crew.works(s)
-		for range 2 {
-			if !errors.Is(err, errMissed) {
-				break
-			}
-			e, err = crew.works(s)
-		}
 		if err != nil {
-			t.Errorf("worker, %v: %v", s, err)
-			return
+			return nil, err
 		}
-		if problems := e.checkWork(); len(problems) > 0 {
-			t.Errorf("worker, %v: %s", s, strings.Join(problems, "; "))
-			if shown.Add(1) <= 3 {
-				t.Logf("before %safter %s%+v", e.resumed.Before, e.resumed.After, e.calls[1])
-			}
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		for i, point := range e.trace {
-			s.killAt, s.sent = point, arrived(e.trace[:i+1])
-			all = append(all, withInterludes(s)...)
-		}
+		return &played{e.trace, e.checkWork(), e}, nil
 	}
-	sideBySide(cells, try)
-	points := len(all)
-	chosen := slices.DeleteFunc(slices.Clone(all), func(s scenario) bool { return !s.chosen() })
-	sideBySide(chosen, try)
-	t.Logf("%d cells, %d points to be killed at, %d of them now", len(cells), points, len(chosen))
+	matrix[scenario]{play, withInterludes, scenario.chosen, scenario.traits}.run(t, cells)
 }
 
 // works plays a scenario with workers.
@@ -134,10 +105,13 @@ func (c *crew) works(s scenario) (*evidence, error) {
 		if err := c.firstLife(st, e, o); err != nil {
 			return err
 		}
-		if err := c.happen(st, e, &o); err != nil {
+		visitor, err := c.happen(st, e, o)
+		if err != nil {
 			return err
 		}
-		var err error
+		if e.tookOver() {
+			o.APIKey = visitor.APIKey // it is the new key's for good
+		}
 		if e.resumed, err = c.workers[1].do(o); err != nil {
 			return fmt.Errorf("the second worker: %w", err)
 		}
@@ -151,7 +125,7 @@ func (c *crew) works(s scenario) (*evidence, error) {
 				return fmt.Errorf("the second worker, a day later: %w", err)
 			}
 		}
-		e.calls[1], e.effects[0] = st.Journal().Calls(), st.Journal().Effects(s.operation)
+		e.calls[1], e.effects[0] = st.Journal().Calls(), st.Journal().Effects()
 		if e.goOn != nil {
 			if e.third, err = e.goOn(); err != nil {
 				return fmt.Errorf("the stopped worker: %w", err)
