@@ -10,7 +10,8 @@
 // the product. What has to hold afterwards is said by
 //
 //   - matrix_test.go of one call, and worker_test.go of one operation that workers send,
-//   - topup_test.go of a credit, provision_test.go of a workflow, and inbox_test.go of an event.
+//   - topup_test.go of two of which one waits while the other is unknown,
+//   - provision_test.go of a workflow, and inbox_test.go of an event.
 //
 // interlude_test.go has what may happen between the death of a worker and the next:
 // another API key, another server, a clock that is set, a process that was stopped and

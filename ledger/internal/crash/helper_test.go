@@ -100,6 +100,7 @@ type outcome struct {
 	Guard      bool // *ledger.GuardError
 	NotKept    bool // ledger.ErrResultNotKept
 	InProgress bool // ledger.ErrInProgress
+	Blocked    bool // ledger.ErrBlocked
 	Attempts   int
 	Took       time.Duration
 }
@@ -166,7 +167,7 @@ var served = map[string]func(context.Context, *calling) (report, error){
 
 // resold is what one of the Partner API does.
 var resold = map[string]func(context.Context, *reselling) (report, error){
-	"provision": provision, "topup": topUp, "pay": pay, "decide": decide,
+	"provision": provision, "topup": topUp, "rival": rival, "pay": pay, "decide": decide,
 }
 
 func (h *helping) follow(o order) report {

@@ -37,6 +37,7 @@ type partnerOrder struct {
 	Customer string
 	Group    string
 	Event    string
+	After    string // Do rival: the event before
 	// What fails of the store in this process: so many calls.
 	Probes, Puts, Asks int
 	Clicks             int  // how many call for it at once; default 1
@@ -279,7 +280,7 @@ func (o order) payment() partner.Payment {
 // topUp credits a customer, and tells how the operation stands.
 func topUp(ctx context.Context, s *reselling) (r report, err error) {
 	credit, err := s.client.TopUp(ctx, s.payment())
-	r.Called = []outcome{{Err: text(err), Outcome: retry.OutcomeOf(err).String()}}
+	r.Called = []outcome{{Err: text(err), Outcome: retry.OutcomeOf(err).String(), Blocked: errors.Is(err, ledger.ErrBlocked)}}
 	if credit != nil {
 		r.Called[0].Secret = string(credit.ID)
 	}
@@ -288,20 +289,43 @@ func topUp(ctx context.Context, s *reselling) (r report, err error) {
 	return r, err
 }
 
-// credited is how the customer's only credit stands, the newest version of it.
+// rival is topUp once nobody drives the credit of the event before, and tells how that
+// stood then.
+func rival(ctx context.Context, s *reselling) (report, error) {
+	first := *s
+	first.Partner.Event = s.Partner.After
+	before, err := first.credited(ctx)
+	for err == nil && before != nil && before.Operation.Lease.Until > time.Now().UnixMilli() {
+		time.Sleep(5 * time.Millisecond)
+		before, err = first.credited(ctx)
+	}
+	if err != nil {
+		return report{}, err
+	}
+	r, err := topUp(ctx, s)
+	r.Before = before
+	return r, err
+}
+
+// credited is how the credit of the order's event stands, the newest version of it.
 func (s *reselling) credited(ctx context.Context) (*row, error) {
-	page, err := s.led.List(ctx, ledger.Filter{Customer: s.Partner.Customer, Action: ledger.ActionTopUpCredit})
-	if err != nil || len(page.Operations) == 0 {
-		return nil, err
+	for op, err := range s.led.All(ctx, ledger.Filter{Customer: s.Partner.Customer, Action: ledger.ActionTopUpCredit}) {
+		if err != nil {
+			return nil, err
+		}
+		if !strings.HasPrefix(op.Intent.Version, s.payment().Reference()) {
+			continue
+		}
+		amount := "none"
+		if op.Amount != nil {
+			amount = op.Amount.String()
+		}
+		return &row{Amount: amount, Operation: store.Operation{
+			ID: op.ID, Key: op.Key, Status: string(op.Status), NextStep: string(op.Next), TargetID: op.TargetID,
+			PossiblySent: op.PossiblySent, Lease: store.Lease{Until: max(op.LockedUntil.UnixMilli(), 0)},
+		}}, nil
 	}
-	op := page.Operations[0]
-	amount := "none"
-	if op.Amount != nil {
-		amount = op.Amount.String()
-	}
-	return &row{
-		Operation: store.Operation{ID: op.ID, Status: string(op.Status), NextStep: string(op.Next), TargetID: op.TargetID}, Amount: amount,
-	}, nil
+	return nil, nil
 }
 
 // pay books a payment in the program's own table and records its credit, in one

@@ -48,8 +48,10 @@ func credits() []credit {
 	return all
 }
 
-// TestTopUpCrashMatrix kills a process at every point that a credit passes; another
-// one repeats it, and what stays unknown is asked about. There is one credit, and
+// TestTopUpCrashMatrix kills a process at every point that a credit passes. Another
+// payment of the same customer's comes then: while nobody knows whether the first was
+// credited it is blocked, and nothing of it is sent. The first is repeated, and what
+// stays unknown is asked about; then the other goes. There is one credit of each, and
 // were never two.
 func TestTopUpCrashMatrix(t *testing.T) {
 	t.Parallel()
@@ -71,32 +73,68 @@ func (c *crew) credit(s credit) (*played, error) {
 		if err := c.befallAt(st, s.fate, s.expired, o, p); err != nil {
 			return err
 		}
-		var last report
-		var err error
-		for round := range 3 {
-			if last, err = c.workers[1+round%2].do(o); err != nil {
-				return fmt.Errorf("round %d: %w", round, err)
-			}
-			if n := len(st.behind.Credits("evt_1/entry")); n > 1 {
-				p.report("%d credits", n)
-			}
-			if last.Called[0].Err == "" {
-				break
-			}
-			decide := o // it may be unknown for good: a stored 5xx, a key that is forgotten
-			decide.Do = "decide"
-			if _, err = c.workers[0].do(decide); err != nil {
-				return fmt.Errorf("deciding: %w", err)
-			}
+		other := o
+		other.Do, other.Partner.Event, other.Partner.After = "rival", "evt_2", o.Partner.Event
+		if err := c.rival(other, st, p); err != nil {
+			return err
 		}
-		made, called := st.behind.Credits("evt_1/entry"), last.Called[0]
-		if status := last.After.Operation.Status; len(made) != 1 || called.Err != "" || called.Secret != made[0].ID ||
-			status != string(ledger.StatusSucceeded) || last.After.Operation.TargetID != made[0].ID || last.After.Amount != credited {
-			p.report("it stands at %s with %s, called %+v, with the credits %+v", status, last.After.Amount, called, made)
+		other.Do = o.Do
+		for _, o := range []order{o, other} {
+			if err := c.credited(o, st, p); err != nil {
+				return fmt.Errorf("%s: %w", o.Partner.Event, err)
+			}
 		}
 		p.problems = append(p.problems, st.leaks()...)
 		return nil
 	})
+}
+
+// rival has another process credit the same wallet for another payment.
+func (c *crew) rival(o order, st *counter, p *played) error {
+	r, err := c.workers[2].do(o)
+	if err != nil {
+		return fmt.Errorf("the other payment: %w", err)
+	}
+	first, called := r.Before, r.Called[0]
+	unknown := first != nil && first.Operation.PossiblySent && !ledger.Status(first.Operation.Status).Final()
+	if called.Blocked != unknown {
+		p.report("the other payment got %+v, while the first was %s, possibly sent %t", called, first.Operation.Status, first.Operation.PossiblySent)
+	}
+	for _, call := range mutations(st.Journal().Calls()) {
+		if unknown && call.IdempotencyKey == r.After.Operation.Key {
+			p.report("the other payment was sent while the first was unknown (arrival %d)", call.N)
+		}
+	}
+	return nil
+}
+
+// credited repeats a credit, and has a person decide, until it is there.
+func (c *crew) credited(o order, st *counter, p *played) error {
+	var last report
+	var err error
+	reference := o.Partner.Event + "/entry"
+	for round := range 3 {
+		if last, err = c.workers[1+round%2].do(o); err != nil {
+			return fmt.Errorf("round %d: %w", round, err)
+		}
+		if n := len(st.behind.Credits(reference)); n > 1 {
+			p.report("%d credits of %s", n, reference)
+		}
+		if last.Called[0].Err == "" {
+			break
+		}
+		decide := o // it, or what it waits for, may be unknown for good: a stored 5xx, a key that is forgotten
+		decide.Do = "decide"
+		if _, err = c.workers[0].do(decide); err != nil {
+			return fmt.Errorf("deciding: %w", err)
+		}
+	}
+	made, called := st.behind.Credits(reference), last.Called[0]
+	if status := last.After.Operation.Status; len(made) != 1 || called.Err != "" || called.Secret != made[0].ID ||
+		status != string(ledger.StatusSucceeded) || last.After.Operation.TargetID != made[0].ID || last.After.Amount != credited {
+		p.report("%s stands at %s with %s, called %+v, with the credits %+v", reference, status, last.After.Amount, called, made)
+	}
+	return nil
 }
 
 // F044: a payment is in the program's books and its credit is recorded, or neither
