@@ -10,10 +10,11 @@
 // the product. What has to hold afterwards is said by
 //
 //   - matrix_test.go of one call, and worker_test.go of one operation that workers send,
+//   - lane_test.go of several that are sent in their order,
 //   - topup_test.go of two of which one waits while the other is unknown,
 //   - provision_test.go of a workflow, and inbox_test.go of an event.
 //
 // interlude_test.go has what may happen between the death of a worker and the next:
 // another API key, another server, a clock that is set, a process that was stopped and
-// goes on.
+// goes on, a newer call.
 package crash

@@ -68,6 +68,8 @@ type order struct {
 
 	Deliver bool // Do event: the sender delivers it first
 
+	Lanes lanesOrder // Do line up, work lanes, visit lanes, judge
+
 	Partner partnerOrder // Do provision, tell, topup, pay, decide, shop
 }
 
@@ -81,9 +83,10 @@ type report struct {
 	Called        []outcome
 	Err           string // why the order could not be followed
 	Done          int    // Do load: calls that were answered; Do record: orders that are saved
-	Rows          []*row // Do resume: how each intent stands
+	Rows          []*row // Do resume and with lanes: how each intent stands
+	Earlier       []*row // with lanes: how they stood before
 	Worked        worked // Do event
-	Later         bool   // Do work: nobody takes it up for hours
+	Later         bool   // Do work and work lanes: nobody takes it, or one of them, up for hours
 
 	Customer *partner.Provisioning // Do provision
 }
@@ -163,6 +166,7 @@ func (h *helping) goOn(id int) {
 // served is what a client of the public API follows.
 var served = map[string]func(context.Context, *calling) (report, error){
 	"call": call, "event": event, "record": record, "work": work, "visit": visit,
+	"line up": lineUp, "work lanes": workLanes, "visit lanes": visitLanes, "judge": judge,
 }
 
 // resold is what one of the Partner API does.
@@ -406,6 +410,12 @@ func (o order) send(ctx context.Context, c *botix.Client, opts ...botix.CallOpti
 			return 0, "", err
 		}
 		return int64(m.ID), "", err
+	case addsTag:
+		_, err = c.Contacts.AddTag(ctx, botix.ContactID(o.Contact), laneTag, opts...)
+		return 0, "", err
+	case removesTag:
+		_, err = c.Contacts.RemoveTag(ctx, botix.ContactID(o.Contact), laneTag, opts...)
+		return 0, "", err
 	case "webhooksCreate":
 		m, err := c.Webhooks.Create(ctx, botix.CreateWebhook{
 			URL: "https://shop.example/" + what, Events: []botix.WebhookEvent{botix.EventChatAssigned},

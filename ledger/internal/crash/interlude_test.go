@@ -25,6 +25,8 @@ type interlude struct {
 	clock time.Duration
 	// It does not die: it stands still past its lease, and goes on in the end.
 	stopped bool
+	// The program calls directly for something newer in each lane.
+	overtaken bool
 }
 
 var interludes = []*interlude{
@@ -35,9 +37,13 @@ var interludes = []*interlude{
 	{name: "stopped, not killed", stopped: true},
 }
 
+var overtaking = &interlude{name: "a newer call", overtaken: true}
+
 // possible tells which scenarios an interlude belongs to.
 func (i *interlude) possible(s scenario) bool {
 	switch {
+	case s.weather.slow: // it is waited for long enough
+		return false
 	case i.stopped: // in a commit it has the lock of the file, and nobody goes on before it does
 		return !s.weather.expired && !strings.HasSuffix(s.killAt, ": inside")
 	case i.clock < 0:
@@ -50,9 +56,16 @@ func (i *interlude) possible(s scenario) bool {
 
 // withInterludes returns a scenario that ends so as it is, and with each interlude.
 func withInterludes(s scenario, f fate) []scenario {
+	if s.lanes && f.sent > 0 && strings.HasSuffix(f.killAt, ": dialed") {
+		return nil // by chance: the connection before is kept, mostly
+	}
 	s.fate = f
 	all := []scenario{s}
-	for _, s.between = range interludes {
+	possible := interludes
+	if s.lanes {
+		possible = append(slices.Clip(possible), overtaking)
+	}
+	for _, s.between = range possible {
 		if s.between.possible(s) {
 			all = append(all, s)
 		}
@@ -72,7 +85,9 @@ func (c *crew) happen(st *stage, e *evidence, o order) (visitor order, err error
 		return o, err
 	}
 	visitor = o
-	visitor.Do = "visit"
+	if visitor.Do = "visit"; e.lanes {
+		visitor.Do = "visit lanes"
+	}
 	if i.otherKey {
 		visitor.APIKey = st.AddKey(botixtest.Key{})
 		st.keepSecret(visitor.APIKey)

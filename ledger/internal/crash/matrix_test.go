@@ -26,6 +26,7 @@ type weather struct {
 	stored  bool // the sandbox keeps its own 5xx under the key
 	expired bool // 25 h pass between the kill and the resume
 	slow    bool // the server is still at work when the resume comes
+	inTurn  bool // the faults come one after the other, to one request each
 }
 
 func faults(f ...botixtest.Fault) func(*stage) []botixtest.Fault {
@@ -65,6 +66,7 @@ var operations = []string{"messagesSend", "contactsCreate", "contactsUpdate", "w
 
 // scenario is one cell of the matrix.
 type scenario struct {
+	lanes     bool // of several operations: see lane_test.go
 	operation string
 	weather   weather
 	lock      botixtest.InFlight
@@ -145,9 +147,14 @@ func TestCrashMatrix(t *testing.T) {
 // chosen thins the matrices out, always in the same way. What is in flight at the
 // server when the next process comes is always among it.
 func (s scenario) chosen() bool {
-	inFlight := s.weather.slow && strings.HasSuffix(s.killAt, ": written")
+	inFlight := s.weather.slow && strings.HasSuffix(s.killAt, ": written") && (!s.lanes || s.sent == 1)
 	each := thin()
-	if s.between != nil {
+	switch {
+	case s.lanes && s.between != nil:
+		each *= 60
+	case s.lanes:
+		each *= 15
+	case s.between != nil:
 		each *= 16
 	}
 	return inFlight || oneOf(each, s)
@@ -250,10 +257,18 @@ func (s scenario) rules(st *stage) []botixtest.Rule {
 	var rules []botixtest.Rule
 	if s.weather.fault != nil {
 		on, faults := botixtest.On(s.operation), append(s.weather.fault(st), st.remember())
-		if !s.weather.always {
-			on = on.Nth(1)
+		if s.lanes {
+			on = botixtest.On("*").When(st.toContact)
 		}
-		rules = append(rules, on.Do(faults...))
+		switch {
+		case s.weather.inTurn:
+			on = on.InTurn(faults...)
+		case s.weather.always:
+			on = on.Do(faults...)
+		default:
+			on = on.Nth(1).Do(faults...)
+		}
+		rules = append(rules, on)
 	}
 	return append(rules, botixtest.On("webhooksCreate").Do(st.remember()))
 }

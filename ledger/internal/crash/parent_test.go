@@ -211,6 +211,11 @@ func (s *stage) order(operation string, n int) order {
 	}
 }
 
+// toContact reports whether a request is to change the stage's contact.
+func (s *stage) toContact(c botixtest.Call) bool {
+	return c.Method != "GET" && strings.HasPrefix(c.Path+"/", fmt.Sprintf("/public/v1/contacts/%d/", s.contact))
+}
+
 // arrived waits until n requests have reached the sandbox, and settled until it
 // has decided about them.
 func (s *stage) arrived(n int) error { return s.wait(n, s.here) }

@@ -30,6 +30,10 @@ func (o order) wish() (botix.Recordable, error) {
 		return botix.CreateContact{FirstName: what, Email: what + "@example.com"}, nil
 	case "contactsUpdate":
 		return botix.ContactChange{ID: botix.ContactID(o.Contact), Fields: botix.ContactUpdate{City: botix.Set(what)}}, nil
+	case addsTag:
+		return botix.AddTag{ContactID: botix.ContactID(o.Contact), Tag: laneTag}, nil
+	case removesTag:
+		return botix.RemoveTag{ContactID: botix.ContactID(o.Contact), Tag: laneTag}, nil
 	}
 	return nil, fmt.Errorf("%q cannot be recorded", o.Operation)
 }
@@ -102,7 +106,7 @@ func visit(ctx context.Context, s *calling) (r report, err error) {
 
 // workUntil runs a worker until something is so, or for as long as patience lasts.
 func (s *calling) workUntil(ctx context.Context, is func() (bool, error)) error {
-	w, err := ledger.NewWorker(s.led, ledger.WorkerConfig{Poll: 20 * time.Millisecond})
+	w, err := ledger.NewWorker(s.led, ledger.WorkerConfig{Poll: 20 * time.Millisecond, Concurrency: s.Lanes.Workers})
 	if err != nil {
 		return err
 	}
