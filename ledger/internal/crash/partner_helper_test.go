@@ -237,7 +237,7 @@ func (s *reselling) workUntil(ctx context.Context, concurrency int, done func() 
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(working) }()
 	for ctx.Err() == nil && !done() {
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond)
 	}
 	stop()
 	return errors.Join(<-ended, ctx.Err())

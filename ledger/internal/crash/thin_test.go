@@ -17,7 +17,10 @@ func thin() int {
 
 // scale is how much a run does of what is counted.
 func scale(n int) int {
-	if brief() {
+	switch {
+	case racing:
+		return n / 20
+	case testing.Short():
 		return n / 10
 	}
 	return n

@@ -116,7 +116,7 @@ func (s *calling) workUntil(ctx context.Context, is func() (bool, error)) error 
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(working) }()
 	for so := false; !so && err == nil && working.Err() == nil; {
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond) // many of these run side by side
 		so, err = is()
 	}
 	stop()
