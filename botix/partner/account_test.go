@@ -296,6 +296,29 @@ func TestAnAccountSinceAPoint(t *testing.T) {
 	})
 }
 
+// What is booked and listed a little later than something younger falls between no two
+// points.
+func TestATransactionThatIsListedLate(t *testing.T) {
+	inBooks(t, botixtest.Config{}, nil, func(b *books) {
+		b.behind.Deposit("1.00")
+		b.behind.Drift("", "-1.00") // it is not booked yet
+		b.rewrite(func(tx map[string]any) bool { return tx["type"] != "deposit" || tx["amount"] != "1.00" })
+		time.Sleep(30 * time.Second)
+		if err := b.credit("5.00", "evt_4"); err != nil {
+			b.Fatal(err)
+		}
+		first := b.account(partner.AccountPoint{})
+		if got, want := told(first), "0-65+1000=935"; got != want {
+			b.Fatalf("the account is %s, want %s", got, want)
+		}
+		b.behind.Drift("", "1.00")
+		b.srv.ClearScript()
+		if got, want := told(b.account(first.Next)), "935-0+1=936"; got != want {
+			b.Errorf("from there on it is %s, want %s", got, want)
+		}
+	})
+}
+
 // Whatever happens, point after point: the differences that are named explain each
 // balance to the last digit, nothing is counted twice or left out between two points,
 // and an untouched account has no differences.

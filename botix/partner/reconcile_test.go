@@ -362,6 +362,40 @@ func TestSweep(t *testing.T) {
 	})
 }
 
+// What somebody is driving, and what was sent under another partner key, whose account
+// this one may not show, is not swept up.
+func TestASweepLeavesWhatIsNotItsOwn(t *testing.T) {
+	inBooks(t, botixtest.Config{}, nil, func(b *books) {
+		b.srv.Script(botixtest.On("topUpsCreate").InTurn(botixtest.CutAfter(), botixtest.Delay(9*time.Second)))
+		rotated := b.connect(b.srv.AddKey(botixtest.Key{Partner: 1}), append(exactly(tries(1)), partner.WithLedger(b.led))...)
+		_, err := rotated.TopUps.Create(b.Context(), b.sandbox.group("Чайная"), topUp("5.00", "swp_1"), botix.WithIntent(intent("cust_1")))
+		if retry.OutcomeOf(err) != retry.Unknown {
+			b.Fatal(err)
+		}
+		end := make(chan error)
+		go func() { end <- b.credit("5.00", "swp_2") }()
+		time.Sleep(7 * time.Second)
+		start := time.Now()
+		for r, err := range b.client.Sweep(b.Context(), 3*time.Second) {
+			b.Errorf("it was swept up: %v, %v", r, err)
+		}
+		if took := time.Since(start); took > 0 {
+			b.Errorf("it took %v", took)
+		}
+		if err := <-end; err != nil {
+			b.Error(err)
+		}
+		for r, err := range rotated.Sweep(b.Context(), 3*time.Second) {
+			if err != nil || r.Verdict != ledger.VerdictHappened {
+				b.Errorf("under its own key: %v, %v", r, err)
+			}
+		}
+		if left := b.open(); len(left) != 0 {
+			b.Errorf("%d are left", len(left))
+		}
+	})
+}
+
 // F039: the group was made, the answer was lost, and the server had forgotten the key
 // when the repeat came: that met "already exists". A look adopts the group that has the
 // reference and everything else that was asked for; one that is somebody else's is

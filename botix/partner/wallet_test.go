@@ -199,6 +199,20 @@ func TestWallet(t *testing.T) {
 			},
 			want: "60+0=65 contradicts evt_4 5",
 		},
+		"of two that ask for the same one was refused, and the other may have been done": {
+			then: func(b *books) {
+				b.srv.Script(botixtest.On("topUpsCreate").InTurn(botixtest.Refusal("TOP_UP_BELOW_MINIMUM"), botixtest.CutAfter()))
+				if err := b.credit("5.00", "evt_4"); !errors.Is(err, partner.ErrTopUpBelowMinimum) {
+					b.Fatal(err)
+				}
+				_, err := b.client.TopUps.Create(b.Context(), b.group, topUp("5.00", "evt_4"), botix.WithIntent(intent("cust_42")))
+				if retry.OutcomeOf(err) != retry.Unknown {
+					b.Fatal(err)
+				}
+				time.Sleep(time.Hour)
+			},
+			want: "60+0=65 unsettled evt_4 5",
+		},
 		"it was refused": {
 			then: func(b *books) {
 				if err := b.credit("5000.00", "evt_4"); !errors.Is(err, partner.ErrInsufficientBalance) {
