@@ -190,7 +190,8 @@ func TestAccount(t *testing.T) {
 			},
 			want: "0-65+1000=935",
 		},
-		"requests and answers are erased": {then: func(b *books) { b.erase() }, want: "0-60+1000=940"},
+		"requests and answers are erased":                    {then: func(b *books) { b.erase() }, want: "0-60+1000=940"},
+		"they were recorded when the ledger kept no amounts": {then: func(b *books) { b.withoutAmounts() }, want: "0-60+1000=940"},
 		"the group is gone, and gave back what it had": {
 			then: func(b *books) {
 				b.behind.Spend(string(b.group), "0.01")
@@ -292,6 +293,26 @@ func TestAnAccountSinceAPoint(t *testing.T) {
 		b.rewrite(func(tx map[string]any) bool { return tx["reference"] != "evt_5" })
 		if got, want := told(b.account(point)), "935.01-7+0.5=927.51 drift -7 missing evt_5 7 logged foreign evt_9 -1 logged"; got != want {
 			b.Errorf("without a transaction it is\n%s, want\n%s", got, want)
+		}
+	})
+}
+
+// What is erased of old operations does not make them new ones, also where the server
+// lists no more what was done before the point.
+func TestAnAccountSinceAPointAndAnErasure(t *testing.T) {
+	inBooks(t, botixtest.Config{}, nil, func(b *books) {
+		time.Sleep(time.Hour)
+		if err := b.credit("5.00", "evt_4"); err != nil { // the point's time is that of the newest
+			b.Fatal(err)
+		}
+		point := b.account(partner.AccountPoint{}).Next
+		time.Sleep(time.Hour)
+		if _, err := b.led.Erase(b.Context(), "cust_42", ledger.Decision{Who: "dpo", Why: "request 17"}); err != nil {
+			b.Fatal(err)
+		}
+		b.rewrite(func(tx map[string]any) bool { return tx["reference"] == "evt_4" })
+		if got, want := told(b.account(point)), "935-0+0=935"; got != want {
+			b.Errorf("the account is %s, want %s", got, want)
 		}
 	})
 }
