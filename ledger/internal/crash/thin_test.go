@@ -17,10 +17,7 @@ func thin() int {
 
 // scale is how much a run does of what is counted.
 func scale(n int) int {
-	switch {
-	case racing:
-		return n / 20
-	case testing.Short():
+	if brief() {
 		return n / 10
 	}
 	return n
