@@ -70,7 +70,7 @@ func record(ctx context.Context, s *calling) (r report, err error) {
 }
 
 // work runs a worker until the operation of the order's intent is brought to
-// where no worker brings it further, or until the time-out.
+// where no worker brings it further.
 func work(ctx context.Context, s *calling) (r report, err error) {
 	if r.Before, err = s.row(ctx); err != nil || r.Before == nil {
 		return r, err
@@ -104,7 +104,7 @@ func visit(ctx context.Context, s *calling) (r report, err error) {
 	return r, err
 }
 
-// workUntil runs a worker until something is so, or for as long as patience lasts.
+// workUntil runs a worker until something is so, which patience has to suffice for.
 func (s *calling) workUntil(ctx context.Context, is func() (bool, error)) error {
 	w, err := ledger.NewWorker(s.led, ledger.WorkerConfig{Poll: 20 * time.Millisecond, Concurrency: s.Lanes.Workers})
 	if err != nil {
@@ -115,9 +115,11 @@ func (s *calling) workUntil(ctx context.Context, is func() (bool, error)) error 
 	defer time.AfterFunc(patience, stop).Stop()
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(working) }()
-	for so := false; !so && err == nil && working.Err() == nil; {
+	for so := false; !so && err == nil; {
 		time.Sleep(20 * time.Millisecond) // many of these run side by side
-		so, err = is()
+		if so, err = is(); !so && err == nil && working.Err() != nil {
+			err = errors.New("the worker has not come so far, and patience is over")
+		}
 	}
 	stop()
 	return errors.Join(err, <-ended)
