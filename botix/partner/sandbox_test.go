@@ -2,10 +2,13 @@ package partner_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -76,8 +79,38 @@ func (s *sandbox) ledger(file string, test func(*ledger.Ledger)) {
 	test(led)
 }
 
-// ledgerFile is where a test of a bubble keeps its ledger.
-func ledgerFile(t *testing.T) string { return filepath.Join(t.TempDir(), "ops.db") }
+// ledgerFile is where a test of a bubble keeps its ledger: a file without a row.
+func ledgerFile(t *testing.T) string {
+	t.Helper()
+	blank, err := blankLedger()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "ops.db")
+	if err := os.WriteFile(file, blank, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// blankLedger is made once: to make the schema anew takes as long as most of the
+// tests do otherwise.
+var blankLedger = sync.OnceValues(func() (blank []byte, err error) {
+	dir, err := os.MkdirTemp("", "ledger")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	file := filepath.Join(dir, "ops.db")
+	s, err := sqlite.OpenStore(context.Background(), file)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Close(); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(file)
+})
 
 // group makes a group behind the client's back.
 func (s *sandbox) group(name string) partner.GroupID {
