@@ -26,11 +26,11 @@ const (
 	checkpointPages = 1000
 	// walLimit is what the WAL is cut to once it has been moved.
 	walLimit = 16 << 20
-	// writerCache and readerCache are how much of the database a connection keeps
-	// in memory at most, in KiB. Keys that do not grow with time are all over
-	// their index; a look-up should find all but the leaves of a million rows.
-	writerCache = 32 << 10
-	readerCache = 8 << 10
+	// cacheKiB is how much of the database a connection keeps in memory at most. A
+	// look-up should find all but the leaves of a million rows, where keys that do not
+	// grow with time are all over their index. More is dearer: after a commit that has
+	// split pages, SQLite searches all of it for pages past the end of the file.
+	cacheKiB = 8 << 10
 	// busyTimeout bounds the wait for a lock of connections that wait inside
 	// SQLite, which are those of readers and of the caller. The writer waits by
 	// itself, see writer.begin.
@@ -54,20 +54,20 @@ var everyConnection = []pragma{
 type role struct {
 	busyTimeout time.Duration
 	readOnly    bool
-	cacheKiB    int // 0: SQLite's default
+	cached      bool // by cacheKiB; else as much as SQLite's default
 }
 
 var (
-	writing = role{cacheKiB: writerCache}
-	reading = role{busyTimeout: busyTimeout, readOnly: true, cacheKiB: readerCache}
+	writing = role{cached: true}
+	reading = role{busyTimeout: busyTimeout, readOnly: true, cached: true}
 	lending = role{busyTimeout: busyTimeout}
 )
 
 func (r role) pragmas() []pragma {
 	ms := r.busyTimeout.Milliseconds()
 	all := append([]pragma{{"busy_timeout", fmt.Sprint(ms), ms}}, everyConnection...)
-	if r.cacheKiB > 0 {
-		all = append(all, pragma{"cache_size", fmt.Sprint(-r.cacheKiB), int64(-r.cacheKiB)})
+	if r.cached {
+		all = append(all, pragma{"cache_size", fmt.Sprint(-cacheKiB), int64(-cacheKiB)})
 	}
 	if r.readOnly {
 		all = append(all, pragma{"query_only", "1", int64(1)})
