@@ -50,7 +50,9 @@ func (b *batch) commit() {
 		b.answerAll(b.uncommitted(err))
 		return
 	}
-	w.commits.Add(1)
+	if w.commits.Add(1)%lookEvery == 0 && len(b.units) >= busyBatch {
+		w.mover.look()
+	}
 	w.units.Add(int64(len(b.units)))
 	if w.wal == nil { // once: before a caller could take it away
 		w.learnWAL()

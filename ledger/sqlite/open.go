@@ -105,12 +105,17 @@ func open(ctx context.Context, path string, handle *sql.DB, c Config) (*database
 	}
 	d.close = sync.OnceValue(d.closeAll)
 	go w.run()
+	go w.mover.run()
 	return d, nil
 }
 
 // openWriter connects and brings the schema up to date.
 func openWriter(ctx context.Context, path string, c Config) (*writer, error) {
 	connector, err := connect(path, c.vfs, writing)
+	if err != nil {
+		return nil, err
+	}
+	beside, err := connect(path, c.vfs, moving)
 	if err != nil {
 		return nil, err
 	}
@@ -121,6 +126,7 @@ func openWriter(ctx context.Context, path string, c Config) (*writer, error) {
 	w := &writer{
 		queue:     newQueue(),
 		connector: connector,
+		mover:     newMover(beside, c.Log),
 		fair:      fairness{mark: path + ".contended"},
 		file:      file,
 		log:       c.Log,
@@ -233,6 +239,7 @@ func (d *database) closeAll() error {
 	if d.close != nil { // the writer runs
 		d.writer.queue.close()
 		<-d.writer.ended
+		errs = append(errs, d.writer.mover.stop())
 	}
 	if d.readers != nil {
 		errs = append(errs, d.readers.close())

@@ -21,9 +21,10 @@ type pragma struct {
 }
 
 const (
-	// checkpointPages is after how many pages of 4 KiB a commit moves the WAL
-	// into the database.
-	checkpointPages = 1000
+	// movedPages is how many pages of 4 KiB in the WAL the mover waits for, and
+	// checkpointPages after how many a commit moves what it has left.
+	movedPages      = 250
+	checkpointPages = 8 * movedPages
 	// walLimit is what the WAL is cut to once it has been moved.
 	walLimit = 16 << 20
 	// cacheKiB is how much of the database a connection keeps in memory at most. A
@@ -61,6 +62,7 @@ var (
 	writing = role{cached: true}
 	reading = role{busyTimeout: busyTimeout, readOnly: true, cached: true}
 	lending = role{busyTimeout: busyTimeout}
+	moving  = role{}
 )
 
 func (r role) pragmas() []pragma {

@@ -163,4 +163,6 @@ SELECT tree.pageno, page.data
 UPDATE sqlite_dbpage SET data = ?2 WHERE pgno = ?1 AND data = ?3`
 
 	truncateWAL = `PRAGMA wal_checkpoint(TRUNCATE)`
+	moveWAL     = `PRAGMA wal_checkpoint(PASSIVE)`
+	lookAtWAL   = `PRAGMA wal_checkpoint(NOOP)`
 )

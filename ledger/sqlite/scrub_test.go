@@ -100,9 +100,7 @@ func TestScrub(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "ops.db")
 		d := openAt(t, path)
 		ops := talk(t, d, rand.New(rand.NewPCG(seed, 1)))
-		if _, err := d.Handle().ExecContext(t.Context(), truncateWAL); err != nil {
-			t.Fatal(err)
-		}
+		truncated(t, d)
 		left += count(t, path)
 		if err := d.Scrub(t.Context()); err != nil {
 			t.Fatal(err)

@@ -22,6 +22,11 @@ const (
 	// first are shorter than the courtesy of a writer who holds it.
 	firstPoll = 250 * time.Microsecond
 	lastPoll  = 2 * time.Millisecond
+	// lookEvery is after how many commits the mover looks at the WAL, if the last had
+	// busyBatch units. Where fewer wait there is nothing to be gained, and its syncs
+	// are in the way of the writer's.
+	lookEvery = 8
+	busyBatch = 8
 )
 
 // writer is the one goroutine that writes. It waits for a unit, takes whatever
@@ -31,6 +36,7 @@ type writer struct {
 	queue     *queue
 	connector driver.Connector
 	kept      *kept // nil until connected
+	mover     *mover
 	fair      fairness
 	file      identity
 	wal       *identity // nil until the first commit of a connection
