@@ -31,10 +31,11 @@ type bounded struct {
 // makes it.
 func (d *deadlines) within(ctx context.Context, limit time.Duration) *bounded {
 	b := &bounded{at: time.Now().Add(limit), owner: d}
-	if at, ok := ctx.Deadline(); ok && at.Before(b.at) {
-		b.at = at
-	}
 	b.Context, b.cancel = context.WithCancelCause(ctx)
+	if at, ok := ctx.Deadline(); ok && at.Before(b.at) {
+		b.at = at // ctx keeps it by itself, perhaps on the wall clock
+		return b
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.link(b)

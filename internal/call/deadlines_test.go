@@ -69,6 +69,9 @@ func TestDeadlinesOfACaller(t *testing.T) {
 		defer cancel()
 		b = d.within(short, time.Minute)
 		defer b.end()
+		if d.timer != nil && time.Until(d.fires) < time.Minute || b.next != nil {
+			t.Error("a deadline that the caller keeps is in the ring")
+		}
 		began := time.Now()
 		if at, _ := b.Deadline(); at.Sub(began) != time.Second {
 			t.Errorf("Deadline is %v away", at.Sub(began))
