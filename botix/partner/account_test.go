@@ -640,3 +640,27 @@ func TestAnAccountPrintsWhatIsOff(t *testing.T) {
 		}
 	})
 }
+
+// What is done and not listed yet is in the balance that the next comparison starts
+// from, and makes no drift there.
+func TestAPointBeforeTheListHasCaughtUp(t *testing.T) {
+	lags := botixtest.PartnerConfig{Lags: map[string]time.Duration{"transactionsList": 30 * time.Second}}
+	inBooks(t, botixtest.Config{Partner: lags}, nil, func(b *books) {
+		time.Sleep(time.Hour)
+		start := b.account(partner.AccountPoint{})
+		for _, event := range []string{"evt_7", "evt_8"} {
+			if err := b.credit("5.00", event); err != nil {
+				b.Fatal(err)
+			}
+			is := b.account(start.Next)
+			if !is.Agrees() {
+				b.Fatalf("at once: %s", is)
+			}
+			time.Sleep(24 * time.Hour)
+			if start = b.account(is.Next); !start.Agrees() {
+				b.Fatalf("the next day: %s", start)
+			}
+			b.explained(start)
+		}
+	})
+}

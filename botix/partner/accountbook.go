@@ -107,7 +107,7 @@ func (a *Auditor) account(ctx context.Context, since AccountPoint) (*Account, er
 		return nil, err
 	}
 	if !is.Moving {
-		is.Next = b.next(after.Amount, max(call.Slack, a.settle))
+		is.Next = b.next(after.Amount, is.Lines, max(call.Slack, a.settle))
 	}
 	return is, nil
 }
@@ -121,9 +121,9 @@ func (a *Auditor) spend(ctx context.Context, b *ownBook) error {
 		}
 		group := GroupID(ep.idsIn(op.Path)["group"])
 		switch id := TransactionID(op.TargetID); {
-		case b.listed[id], b.since.At.IsZero():
 		case slices.Contains(b.since.Counted, id):
 			continue
+		case b.listed[id], b.since.At.IsZero():
 		case op.UpdatedAt.Before(b.since.At.Add(-call.Slack)):
 			continue // it was known to be done, or not, before
 		case op.Status == ledger.StatusSucceeded && op.FirstSentAt.Before(b.since.At.Add(call.Slack)):
@@ -313,15 +313,29 @@ func (a *Account) lags(off money.Amount, settle time.Duration) (bool, error) {
 }
 
 // next is the balance as a point to start from. Its time is the server's, and long
-// enough ago that nothing older will be listed any more.
-func (b *ownBook) next(balance money.Amount, margin time.Duration) AccountPoint {
+// enough ago that nothing older will be listed any more. What the balance has and the
+// list not yet is counted too.
+func (b *ownBook) next(balance money.Amount, lines []WalletLine, margin time.Duration) AccountPoint {
 	p := AccountPoint{At: b.since.At, Balance: balance, Counted: slices.Clone(b.since.Counted)}
 	if at := b.newest.Add(-margin); !b.newest.IsZero() && at.After(p.At) {
 		p.At, p.Counted = at, nil
 	}
+	count := func(id TransactionID) {
+		if id != "" && !slices.Contains(p.Counted, id) {
+			p.Counted = append(p.Counted, id)
+		}
+	}
 	for _, tx := range b.moving {
-		if !tx.CreatedAt.Before(p.At) && !slices.Contains(p.Counted, tx.ID) {
-			p.Counted = append(p.Counted, tx.ID)
+		if !tx.CreatedAt.Before(p.At) {
+			count(tx.ID)
+		}
+	}
+	for i := range lines {
+		switch l := &lines[i]; {
+		case l.logged():
+			count(TransactionID(l.Event.TargetID))
+		case l.Finding == WalletRecent && l.Operation != nil && l.Operation.Status == ledger.StatusSucceeded:
+			count(TransactionID(l.Operation.TargetID))
 		}
 	}
 	return p
