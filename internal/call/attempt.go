@@ -54,13 +54,13 @@ func (r *run) exchange(ctx context.Context, limit time.Duration, unresolved bool
 		ctx = r.engine.Hooks.AttemptStart(ctx, r.op, a.Number)
 	}
 	r.Reading = Reading{}
-	if err := r.ready(ctx); err != nil { // nothing leaves, and a transport would not say so
+	if err := r.ready(ctx, bounds); err != nil { // nothing leaves, and a transport would not say so
 		now := time.Now()
 		r.Answer = rest.Answer{Sent: now, Received: now}
 		return r.notBegun(ctx, err)
 	}
 	request := r.op.Request
-	request.Ready = r.readyAgain(ctx)
+	request.Ready = r.readyAgain(ctx, bounds)
 	answer, err := r.engine.HTTP.Do(ctx, request)
 	r.Answer = answer
 	if late, ok := err.(*rest.NotReadyError); ok {
@@ -89,16 +89,19 @@ func (r *run) exchange(ctx context.Context, limit time.Duration, unresolved bool
 	return v
 }
 
-// ready is an error when the right to send has ended.
-func (r *run) ready(ctx context.Context) error { return errors.Join(ctx.Err(), r.held()) }
+// ready is an error when the right to send has ended. ctx is that of bounds, or one
+// that a hook has derived from it.
+func (r *run) ready(ctx context.Context, bounds *bounded) error {
+	return errors.Join(bounds.explain(ctx.Err()), r.held())
+}
 
 // readyAgain asks once more when the connection is there, which may have taken
 // long; nil where nothing is recorded and so no lease can end.
-func (r *run) readyAgain(ctx context.Context) func() error {
+func (r *run) readyAgain(ctx context.Context, bounds *bounded) func() error {
 	if !r.recording() {
 		return nil
 	}
-	return func() error { return r.ready(ctx) }
+	return func() error { return r.ready(ctx, bounds) }
 }
 
 // notBegun is for an attempt whose right to send ended before its first byte.

@@ -96,6 +96,9 @@ func TestDeadlinesOfADerivedContext(t *testing.T) {
 		if err := b.explain(derived.Err()); err != context.DeadlineExceeded {
 			t.Errorf("explained as %v", err)
 		}
+		if err := (&run{engine: new(Engine)}).ready(derived, b); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+			t.Errorf("not ready: %v", err)
+		}
 		if broken := errors.New("broken"); b.explain(broken) != broken || b.explain(nil) != nil {
 			t.Error("explained what needs no explanation")
 		}

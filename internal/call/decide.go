@@ -40,10 +40,9 @@ func decide(op *Operation, v retry.Verdict, answer *rest.Answer, refused int) st
 	if !v.Outcome.PossiblySent() {
 		return resend
 	}
-	done := answer.RequestID != "" && (answer.Status/100 == 2 || answer.Status >= http.StatusInternalServerError && answer.Status != http.StatusGatewayTimeout)
 	switch op.Endpoint.Class {
 	case ByNature:
-		if op.Endpoint.Lane != "" && !coded && !done {
+		if op.Endpoint.Lane != "" && !coded && !served(answer) {
 			return resendLate // or the last one could be done after what is next in the lane, and undo it
 		}
 		return resend
@@ -63,8 +62,16 @@ func decide(op *Operation, v retry.Verdict, answer *rest.Answer, refused int) st
 		return look
 	case answer.Status >= http.StatusInternalServerError:
 		return stop
-	case done:
+	case served(answer):
 		return resend // with a 2xx: stored, only unreadable
 	}
 	return resendLate
+}
+
+// served reports whether the platform itself has answered, and so is done with the
+// request: what stands between it and us gives no request id. A 504 tells of a part of
+// the platform that did not wait for another.
+func served(a *rest.Answer) bool {
+	failed := a.Status >= http.StatusInternalServerError && a.Status != http.StatusGatewayTimeout
+	return a.RequestID != "" && (failed || a.Status/100 == 2)
 }
