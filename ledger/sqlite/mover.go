@@ -13,14 +13,15 @@ import (
 // Source: SQLite's documentation of write-ahead logging, sections 2.1 and 6.
 type mover struct {
 	connector driver.Connector
+	file      identity
 	kept      *kept // nil until its first look
 	log       *slog.Logger
 	due       chan struct{} // holds one; closed by stop
 	ended     chan struct{}
 }
 
-func newMover(c driver.Connector, log *slog.Logger) *mover {
-	return &mover{connector: c, log: log, due: make(chan struct{}, 1), ended: make(chan struct{})}
+func newMover(c driver.Connector, file identity, log *slog.Logger) *mover {
+	return &mover{connector: c, file: file, log: log, due: make(chan struct{}, 1), ended: make(chan struct{})}
 }
 
 // look has the mover look whether there is something to move. It never waits.
@@ -56,6 +57,10 @@ func (m *mover) stop() error {
 // checkpoint is due, which it would be in the way of.
 func (m *mover) move() error {
 	if m.kept == nil {
+		// A connection to a file that is gone would make another.
+		if _, err := m.file.check(); err != nil {
+			return err
+		}
 		conn, err := m.connector.Connect(context.Background())
 		if err != nil {
 			return err

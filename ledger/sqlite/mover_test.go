@@ -4,11 +4,15 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // The WAL is moved without the writer's help; what the mover leaves is the
@@ -18,7 +22,7 @@ func TestMover(t *testing.T) {
 	d := openNew(t)
 	setAutocheckpoint := func(pages string) { raw(t, d, "PRAGMA wal_autocheckpoint = "+pages) }
 	setAutocheckpoint("0")
-	look := newMover(d.writer.mover.connector, slog.New(slog.DiscardHandler))
+	look := newMover(d.writer.mover.connector, d.writer.file, slog.New(slog.DiscardHandler))
 	conn, err := look.connector.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -27,9 +31,6 @@ func TestMover(t *testing.T) {
 	close(look.ended) // it does not run
 	state := func() (pages, moved int64) {
 		pages, moved, err := look.checkpoint(lookAtWAL)
-		for isBusy(err) {
-			pages, moved, err = look.checkpoint(lookAtWAL)
-		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +44,10 @@ func TestMover(t *testing.T) {
 			t.Fatalf("%d of %d pages were moved: that few are not worth it", moved, pages)
 		}
 	}
-	for moved < movedPages && t.Context().Err() == nil {
+	for giveUpAt := time.Now().Add(time.Minute); moved < movedPages; {
+		if time.Now().After(giveUpAt) {
+			t.Fatalf("%d of %d pages are moved", moved, pages)
+		}
 		d.writer.mover.look()
 		runtime.Gosched()
 		_, moved = state()
@@ -66,7 +70,15 @@ func TestMoverThatFails(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	var mu sync.Mutex
-	m := newMover(noConnector{}, slog.New(slog.NewTextHandler(lockedWriter{&mu, &log}, nil)))
+	path := filepath.Join(t.TempDir(), "ops.db")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := identify(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newMover(noConnector{}, file, slog.New(slog.NewTextHandler(lockedWriter{&mu, &log}, nil)))
 	go m.run()
 	m.look()
 	<-m.ended
@@ -77,6 +89,33 @@ func TestMoverThatFails(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "moved by the writer alone") || !strings.Contains(log.String(), errNoConnection.Error()) {
 		t.Errorf("logged %q", log.String())
+	}
+}
+
+// The mover makes no file in place of one that is gone.
+func TestMoverOfAFileThatIsGone(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "gone.db")
+	connector, err := connect(path, "", moving)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := identify(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	m := newMover(connector, file, slog.New(slog.DiscardHandler))
+	if err := m.move(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("move = %v", err)
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("there is a file again: %v", err)
 	}
 }
 

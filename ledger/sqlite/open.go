@@ -126,7 +126,7 @@ func openWriter(ctx context.Context, path string, c Config) (*writer, error) {
 	w := &writer{
 		queue:     newQueue(),
 		connector: connector,
-		mover:     newMover(beside, c.Log),
+		mover:     newMover(beside, file, c.Log),
 		fair:      fairness{mark: path + ".contended"},
 		file:      file,
 		log:       c.Log,

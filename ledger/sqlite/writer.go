@@ -47,8 +47,8 @@ type writer struct {
 	stopped atomic.Pointer[store.UnavailableError]
 	ended   chan struct{}
 
-	// For tests and benchmarks.
-	commits, units atomic.Int64
+	commits atomic.Int64
+	units   atomic.Int64 // for tests and benchmarks
 }
 
 func (w *writer) run() {
