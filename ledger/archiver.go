@@ -71,11 +71,14 @@ func (a *archiver) anew(ctx context.Context, fresh store.Archive) error {
 	if err == nil && a.row.File != fresh.File {
 		err = removeLeftover(&a.row)
 	}
-	if err != nil {
-		return errors.Join(err, a.release(ctx))
+	if err == nil {
+		fresh.Seq, fresh.Lease = a.row.Seq, a.row.Lease
+		err = a.update(ctx, fresh, fresh.Lease)
 	}
-	fresh.Seq, fresh.Lease = a.row.Seq, a.row.Lease
-	return a.update(ctx, fresh, fresh.Lease)
+	if err != nil {
+		err = errors.Join(err, a.release(ctx))
+	}
+	return err
 }
 
 func (a *archiver) insert(ctx context.Context, tx store.Tx, fresh store.Archive, taken error) (some bool, err error) {

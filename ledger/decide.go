@@ -296,8 +296,9 @@ func (v *Verdict) repeats(row *store.Operation) error {
 	return fmt.Errorf("%w: it has succeeded with %s %s", ErrVerdict, row.TargetKind, row.TargetID)
 }
 
-// keepFound returns a result that somebody has found in the form it is stored in:
-// no more openly than the request was kept.
+// keepFound returns a result that somebody has found in the form it is stored in: as
+// the ledger keeps answers, and no more openly than the request was kept, if it had a
+// body.
 func (l *Ledger) keepFound(row *store.Operation, result []byte) []byte {
 	body, err := parseEnvelope(row.Body)
 	form := l.keeping.Results

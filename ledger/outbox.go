@@ -52,7 +52,7 @@ func (l *Ledger) claimNotices(ctx context.Context, p Place, limit int) (due []st
 		}
 		return nil
 	})
-	if err != nil { // none is taken
+	if err != nil { // none is told of: what was taken all the same waits for tellTime
 		return nil, err
 	}
 	return due, nil

@@ -106,10 +106,10 @@ func badJSON(err error) error {
 func (e Event) HeaderDiffers() bool { return e.HeaderType != "" && e.HeaderType != e.Type }
 
 // CheckAge returns an error that is [ErrTooOld] when the event happened more than
-// limit before received, or [ErrTooNew] when more than [DefaultTolerance] after it. BOTIX signs no time of
-// delivery, so this is what there is against old copies: [RetryWindow] and some
-// minutes for clocks that differ is a limit that no honest delivery passes.
-// Events that do not say when they happened are too old.
+// limit before received, or [ErrTooNew] when more than [DefaultTolerance] after it.
+// BOTIX signs no time of delivery, so this is what there is against old copies:
+// [RetryWindow] and some minutes for clocks that differ is a limit that no honest
+// delivery passes. Events that do not say when they happened are too old.
 func (e Event) CheckAge(received time.Time, limit time.Duration) error {
 	switch age := received.Sub(e.CreatedAt); {
 	case age > limit:
