@@ -664,3 +664,23 @@ func TestAPointBeforeTheListHasCaughtUp(t *testing.T) {
 		}
 	})
 }
+
+// Another program's top-up is told once: when only the log has it, and not again when
+// it is listed.
+func TestAPointAfterATopUpThatIsOnlyLogged(t *testing.T) {
+	lags := botixtest.PartnerConfig{Lags: map[string]time.Duration{"transactionsList": time.Hour}}
+	inBooks(t, botixtest.Config{Partner: lags}, nil, func(b *books) {
+		time.Sleep(2 * time.Hour)
+		start := b.account(partner.AccountPoint{})
+		b.abroad("1.01", "evt_9")
+		time.Sleep(10 * time.Minute)
+		is := b.account(start.Next)
+		if got, want := len(is.Differences()), 1; got != want || is.Moving {
+			b.Fatalf("at once: %d differences, want %d:\n%s", got, want, is)
+		}
+		time.Sleep(24 * time.Hour)
+		if next := b.account(is.Next); !next.Agrees() {
+			b.Errorf("the next day: %s", next)
+		}
+	})
+}
