@@ -642,26 +642,42 @@ func TestAnAccountPrintsWhatIsOff(t *testing.T) {
 }
 
 // What is done and not listed yet is in the balance that the next comparison starts
-// from, and makes no drift there.
+// from, and makes no drift there; also where nothing was listed before.
 func TestAPointBeforeTheListHasCaughtUp(t *testing.T) {
 	lags := botixtest.PartnerConfig{Lags: map[string]time.Duration{"transactionsList": 30 * time.Second}}
-	inBooks(t, botixtest.Config{Partner: lags}, nil, func(b *books) {
-		time.Sleep(time.Hour)
-		start := b.account(partner.AccountPoint{})
+	goesOn := func(b *books, start partner.AccountPoint) {
 		for _, event := range []string{"evt_7", "evt_8"} {
 			if err := b.credit("5.00", event); err != nil {
 				b.Fatal(err)
 			}
-			is := b.account(start.Next)
+			is := b.account(start)
 			if !is.Agrees() {
 				b.Fatalf("at once: %s", is)
 			}
 			time.Sleep(24 * time.Hour)
-			if start = b.account(is.Next); !start.Agrees() {
-				b.Fatalf("the next day: %s", start)
+			if is = b.account(is.Next); !is.Agrees() {
+				b.Fatalf("the next day: %s", is)
 			}
-			b.explained(start)
+			start = is.Next
 		}
+	}
+	inBooks(t, botixtest.Config{Partner: lags}, nil, func(b *books) {
+		time.Sleep(time.Hour)
+		goesOn(b, b.account(partner.AccountPoint{}).Next)
+	})
+	lags.Balance = "0.00"
+	inBubble(t, botixtest.Config{Partner: lags}, nil, func(s *sandbox) {
+		s.ledger(ledgerFile(t), func(led *ledger.Ledger) {
+			c := s.connect(s.srv.PartnerKey(), append(exactly(tries(1)), partner.WithLedger(led))...)
+			auditor, err := c.Auditor()
+			if err != nil {
+				s.Fatal(err)
+			}
+			b := &books{sandbox: s, led: led, client: c, auditor: auditor, group: s.group("Кофейня")}
+			b.behind.Drift("", "100.00") // no transaction tells it
+			empty := b.account(partner.AccountPoint{})
+			goesOn(b, empty.Next)
+		})
 	})
 }
 
