@@ -506,8 +506,10 @@ func TestTwoAlikeAreLookedUpAgain(t *testing.T) {
 		first, second := s.enqueue(botix.SendMessage{ContactID: to, Content: "x"}, 1), s.enqueue(botix.SendMessage{ContactID: to, Content: "x"}, 2)
 		s.worked(led, time.Hour)
 		s.srv.ClearScript()
-		time.Sleep(10 * time.Minute) // both are due
-		s.worked(led, time.Hour)
+		time.Sleep(10 * time.Minute)                                // both are due
+		stop := s.work(led, ledger.WorkerConfig{Poll: time.Second}) // a rarer look would bring them together again
+		time.Sleep(30 * time.Minute)
+		stop()
 		for _, op := range []*ledger.Operation{first, second} {
 			s.stands(s.operation(led, op.ID), ledger.StatusSucceeded, ledger.NextNone)
 		}

@@ -2,7 +2,8 @@ package ledger
 
 import (
 	"context"
-	"hash/fnv"
+	"crypto/sha256"
+	"encoding/binary"
 	"time"
 
 	"github.com/botix-pro/sdk-go/ledger/internal/store"
@@ -29,9 +30,8 @@ const (
 func (d *Drive) restUntil(row *store.Operation, now int64) int64 {
 	tried := time.Duration(now-max(row.CreatedAt, row.FirstSentAt)) * time.Millisecond
 	pause := min(max(tried, shortestRest), longestRest).Milliseconds()
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(row.ID)) // it never fails
-	return now + pause - pause/4 + int64(h.Sum32())%(pause/2)
+	drawn := sha256.Sum256(binary.BigEndian.AppendUint64([]byte(row.ID), uint64(now)))
+	return now + pause - pause/4 + int64(binary.BigEndian.Uint32(drawn[:]))%(pause/2)
 }
 
 // park keeps workers of all processes away from a place whose server has asked
