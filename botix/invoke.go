@@ -159,6 +159,9 @@ func (c *Client) conduct(ctx context.Context, op *call.Operation, told *Info, do
 	}
 	if told != nil || c.hooks.CallEnd != nil {
 		info := newInfo(op, res)
+		if e, ok := err.(*Error); ok {
+			info.OperationID = e.OperationID // of the one that stands in its way, if one does
+		}
 		if told != nil {
 			*told = info
 		}

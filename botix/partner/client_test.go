@@ -175,7 +175,7 @@ func TestNoSilentResend(t *testing.T) {
 			policy := retry.Default()
 			policy.MaxAttempts, policy.Base = attempts, time.Millisecond
 			c, err := partner.New("btx_prt_x", partner.WithoutLedger(), partner.WithBaseURL(srv.URL), botix.WithRetry(policy),
-				botix.WithPace(retry.Pace{Mode: retry.Off}))
+				botix.WithPace(retry.Pace{Mode: retry.Off}), botix.WithServerTime(time.Millisecond))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -42,14 +42,10 @@ type Contract struct {
 	Retention time.Duration
 
 	// StoresEveryAnswer: the server stores every final answer under its key,
-	// errors too, and answers a second request under a key whose first one still
-	// runs with a conflict. Then the same request may be sent again whatever was
-	// answered.
-	//
-	// When it is false, only successes are believed to be stored, and two requests
-	// under one key to run side by side. A server error then ends the call with the
-	// outcome unknown, and after no answer the request is sent again only when the
-	// server must be done with it ([botix.WithServerTime]).
+	// errors too. It is relied on only without a ledger: then a server error is
+	// answered by a repeat under the same key. When it is false, such an error ends
+	// the call with the outcome unknown, as it does with a ledger whatever this
+	// says, unless a look tells more.
 	StoresEveryAnswer bool
 
 	// Scopes has the scope that an operation needs, by its name in Routes. They are

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"time"
 
 	"github.com/botix-pro/sdk-go/botix"
 	"github.com/botix-pro/sdk-go/botix/botixtest"
@@ -19,7 +20,7 @@ func start(opts ...partner.Option) (*botixtest.Server, *partner.Client, func()) 
 		log.Fatal(err)
 	}
 	client, err := partner.New(sandbox.PartnerKey(), append([]partner.Option{
-		partner.WithoutLedger(), partner.WithBaseURL(sandbox.URL()),
+		partner.WithoutLedger(), partner.WithBaseURL(sandbox.URL()), botix.WithServerTime(time.Second), // the sandbox is never busy longer
 	}, opts...)...)
 	if err != nil {
 		log.Fatal(err)

@@ -123,24 +123,65 @@ func TestACarefulClientLooksFirst(t *testing.T) {
 	}
 }
 
-// A server that stores only successes may do again what it answered with an error:
-// that is looked up too, by a client that is told of it.
-func TestErrorsOfAServerThatStoresOnlySuccesses(t *testing.T) {
-	contract := partner.DefaultContract()
-	contract.StoresEveryAnswer = false
+// A server that stores only successes, and runs two requests under one key side by
+// side, keeps neither of the promises that are assumed of it. With a ledger a client
+// does not rely on them: there is one effect.
+func TestAServerThatKeepsNoAssumedPromise(t *testing.T) {
+	careless := botixtest.PartnerConfig{Storage: botixtest.StoreSuccess, Unlocked: true}
 	for name, tt := range map[string]struct {
 		fault    botixtest.Fault
 		requests int
+		adopted  bool
 	}{
-		"after the work":  {botixtest.Status(500).AfterWork(), 1},
-		"before the work": {botixtest.Status(500), 2},
+		"an error after the work":  {botixtest.Status(500).AfterWork(), 1, true},
+		"an error before the work": {botixtest.Status(500), 2, false},
+		"the answer is lost":       {botixtest.CutAfter(), 2, false},
+		"the request is lost":      {botixtest.CutBefore(), 2, false},
+		"a gateway's page":         {botixtest.HTML(504).AfterWork(), 2, false},
+		"the work takes its time":  {botixtest.Delay(9 * time.Second), 2, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachLook(t, botixtest.PartnerConfig{Storage: botixtest.StoreSuccess}, []partner.Option{partner.WithContract(contract), botix.WithTimeout(time.Hour)}, func(l *looks) {
+			opts := []partner.Option{botix.WithTimeout(time.Hour), botix.WithAttemptTimeout(2 * time.Second), botix.WithServerTime(10 * time.Second)}
+			eachLook(t, careless, opts, func(l *looks) {
 				l.srv.Script(botixtest.On(l.operation).Nth(1).Do(tt.fault))
-				l.with(nil, func(_ *ledger.Ledger, call func() (botix.Info, error)) { l.called(call, tt.requests == 1) })
+				l.with(nil, func(_ *ledger.Ledger, call func() (botix.Info, error)) { l.called(call, tt.adopted) })
 				l.sent(l.operation, tt.requests)
 				l.effects(l.operation, 1)
+			})
+		})
+	}
+}
+
+// Nor on them for a key, which no look can bring: where the server's error was seen, it
+// is left to be found out.
+func TestNoSecondKeyOnAnAssumption(t *testing.T) {
+	careless := botixtest.Config{Partner: botixtest.PartnerConfig{Storage: botixtest.StoreSuccess, Unlocked: true}}
+	for name, vault := range map[string]*safe{"without a store": nil, "with a store": {}} {
+		t.Run(name, func(t *testing.T) {
+			file := ledgerFile(t)
+			inBubble(t, careless, nil, func(s *sandbox) {
+				group := s.group("Кофейня")
+				s.srv.Script(botixtest.On("keysCreate").Nth(1).Do(botixtest.Status(500).AfterWork()))
+				s.ledger(file, func(led *ledger.Ledger) {
+					opts := append(exactly(), partner.WithLedger(led))
+					if vault != nil {
+						opts = append(opts, botix.WithSecretStore(vault))
+					}
+					c := s.connect(s.srv.PartnerKey(), opts...)
+					var info botix.Info
+					for range 3 {
+						_, err := c.Keys.Create(s.Context(), group, partner.CreateKey{Function: "bot"}, botix.WithIntent(intent("cust_42")), botix.WithInfo(&info))
+						if retry.OutcomeOf(err) != retry.Unknown {
+							s.Errorf("Create = %v, outcome %v; want unknown", err, retry.OutcomeOf(err))
+						}
+						time.Sleep(time.Hour)
+					}
+					if op, err := led.Operation(s.Context(), info.OperationID); err != nil || op.Status != ledger.StatusReconciling {
+						s.Errorf("it stands at %v, %v", op, err)
+					}
+				})
+				s.sent("keysCreate", 1)
+				s.effects("keysCreate", 1)
 			})
 		})
 	}

@@ -188,7 +188,7 @@ func TestTheAuditLogTellsWhichOneItIs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBooks(t, botixtest.Config{Partner: cfg}, nil, func(b *books) {
-				b.srv.Script(botixtest.On("topUpsCreate").Nth(1).Do(botixtest.HTML(502).AfterWork()))
+				b.srv.Script(botixtest.On("topUpsCreate").Nth(1).Do(botixtest.HTML(504).AfterWork()))
 				if err := b.credit("5.00", "evt_4"); retry.OutcomeOf(err) != retry.Unknown {
 					b.Fatal(err)
 				}
@@ -210,7 +210,7 @@ func TestTheAuditLogTellsWhichOneItIs(t *testing.T) {
 func TestTheAuditLogIsHeededForTheGroupOnly(t *testing.T) {
 	cfg := botixtest.PartnerConfig{Lags: map[string]time.Duration{"transactionsList": 24 * time.Hour}}
 	inBooks(t, botixtest.Config{Partner: cfg}, nil, func(b *books) {
-		b.srv.Script(botixtest.On("topUpsCreate").Nth(1).Do(botixtest.HTML(502).AfterWork()),
+		b.srv.Script(botixtest.On("topUpsCreate").Nth(1).Do(botixtest.HTML(504).AfterWork()),
 			botixtest.On("auditEventsList").Do(botixtest.Change("another group", func(a *botixtest.Answer) {
 				a.Body = bytes.ReplaceAll(a.Body, []byte(b.group), []byte("grp_other"))
 			})))

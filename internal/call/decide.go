@@ -27,9 +27,11 @@ func (s step) String() string { return stepNames[s] }
 //
 // What the platform documents carries a resend without a look: a repeat under
 // the same key returns the stored answer. It stores no answer but a 2xx, so a
-// server error that was seen is not covered by that, and is looked into. A
-// careful operation takes nothing on the key's word.
-func decide(op *Operation, v retry.Verdict, answer *rest.Answer, refused int) step {
+// server error that was seen is not covered by that, and is looked into. That a
+// server stores those too (ProofKey) is only assumed, and relied on only where the
+// operation is not recorded: then nobody could find out later. A careful operation
+// takes nothing on the key's word.
+func decide(op *Operation, v retry.Verdict, answer *rest.Answer, refused int, recorded bool) step {
 	coded := v.Rule == retry.RuleCode
 	if v.Outcome == retry.Refused && coded && refused <= op.Deliveries && op.Endpoint.Class != Neither {
 		return resend // the channel's refusal; not that of a key or a plan
@@ -51,21 +53,24 @@ func decide(op *Operation, v retry.Verdict, answer *rest.Answer, refused int) st
 	case Neither:
 		return stop
 	}
+	failed := answer.Status >= http.StatusInternalServerError
 	switch {
 	case op.Careful && op.Look != nil:
 		return look
 	case op.Careful:
 		return stop
-	case op.Endpoint.Proof == ProofKey || coded:
-		return resend // the server keeps the tries apart, or says that one is under way
-	case answer.Status >= http.StatusInternalServerError && op.Look != nil:
-		return look
-	case answer.Status >= http.StatusInternalServerError:
-		return stop
-	case served(answer):
+	case coded:
+		return resend // the server says that one is under way
+	case !failed && served(answer):
 		return resend // with a 2xx: stored, only unreadable
+	case !failed, op.Endpoint.Proof == ProofKey && !served(answer):
+		return resendLate // the server's answer was lost on the way
+	case op.Look != nil:
+		return look
+	case op.Endpoint.Proof == ProofKey && !recorded:
+		return resend
 	}
-	return resendLate
+	return stop
 }
 
 // served reports whether the platform itself has answered, and so is done with the

@@ -64,8 +64,13 @@ func TestDecide(t *testing.T) {
 		{"careful, a state", Operation{Endpoint: ep(ByNature, ProofNone), Careful: true}, unclear, 0, 0, resend},
 		{"careful, throttled", Operation{Endpoint: ep(HonoursKeys, ProofLook), Look: looks, Careful: true},
 			retry.Verdict{Outcome: retry.Throttled, Again: true}, 429, 0, resend},
-		{"proof key, 500: final answers are stored", Operation{Endpoint: ep(HonoursKeys, ProofKey)}, unclear, 500, 0, resend},
-		{"proof key, cut: the key is locked in flight", Operation{Endpoint: ep(HonoursKeys, ProofKey)}, unclear, 0, 0, resend},
+		{"proof key, 500: that it is stored is only assumed", Operation{Endpoint: ep(HonoursKeys, ProofKey), Look: looks}, unclear, 500, 0, look},
+		{"proof key, 500, nothing to look at", Operation{Endpoint: ep(HonoursKeys, ProofKey)}, unclear, 500, 0, resend},
+		{"proof key, 502 of something between: the answer was lost", Operation{Endpoint: ep(HonoursKeys, ProofKey), Look: looks}, unclear, -502, 0, resendLate},
+		{"proof key, 504", Operation{Endpoint: ep(HonoursKeys, ProofKey), Look: looks}, unclear, 504, 0, resendLate},
+		{"proof key, cut: that the key is locked is only assumed", Operation{Endpoint: ep(HonoursKeys, ProofKey), Look: looks}, unclear, 0, 0, resendLate},
+		{"proof key, in progress", Operation{Endpoint: ep(HonoursKeys, ProofKey), Look: looks},
+			retry.Verdict{Outcome: retry.Unknown, Rule: retry.RuleCode, Again: true}, 409, 0, resend},
 		{"refused", Operation{Endpoint: ep(HonoursKeys, ProofLook)},
 			retry.Verdict{Outcome: retry.Refused}, 403, 1, stop},
 		{"delivery failed, second of two retries", Operation{Endpoint: ep(HonoursKeys, ProofLook), Deliveries: 2},
@@ -83,9 +88,13 @@ func TestDecide(t *testing.T) {
 		if tt.status < 0 { // a page that is not the API's
 			answer = &rest.Answer{Status: -tt.status}
 		}
-		if got := decide(&tt.op, tt.v, answer, tt.refused); got != tt.want {
+		if got := decide(&tt.op, tt.v, answer, tt.refused, false); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
+	}
+	seen := &rest.Answer{Status: 500, RequestID: "r"}
+	if got := decide(&Operation{Endpoint: ep(HonoursKeys, ProofKey)}, unclear, seen, 0, true); got != stop {
+		t.Errorf("proof key, 500, nothing to look at, recorded: %v, want it left to be found out", got)
 	}
 }
 
