@@ -21,7 +21,8 @@ var growTo = flag.Int("rows", 20_000, "how many operations BenchmarkGrowth fills
 
 // BenchmarkGrowth compares a ledger with many rows to one with some 10,000, by
 // turns: the processor's time of an operation, in batches so that syncs do not
-// count, and of finding one by its key. Of the large one it also measures lists
+// count, and of finding one by its key: right after a write, which voids what readers
+// have in their caches, and without. Of the large one it also measures lists
 // that find nothing and so read everything, a page of a customer, all that a story
 // is told from, a poll of a worker that finds nothing, and one that finds work. Once
 // with keys that grow with time, as those that the ledger makes, and once with a
@@ -54,6 +55,13 @@ func growth(b *testing.B, keyOf func(id string) string) {
 		}
 		b.ReportMetric(middle(writes), "cpu-µs/operation")
 		b.ReportMetric(middle(write), "x-cost")
+		b.ReportMetric(middle(finds), "cpu-µs/look-up-after-write")
+		b.ReportMetric(middle(find), "x-look-up-after-write")
+		finds, find = nil, nil
+		for range 7 {
+			f := many.find(2000)
+			finds, find = append(finds, f), append(find, f/few.find(2000))
+		}
 		b.ReportMetric(middle(finds), "cpu-µs/look-up")
 		b.ReportMetric(middle(find), "x-look-up")
 		b.ReportMetric(many.cpu(1, none(store.Filter{Customer: "nobody"}))/1000, "cpu-ms/list-by-customer")
