@@ -175,7 +175,7 @@ func (c *Client) conduct(ctx context.Context, op *call.Operation, told *Info, do
 // name gives a mutation its id and its Idempotency-Key. Randomness that fails
 // is an error before anything is sent, never a key of zeros.
 //
-// Without a ledger to look it up in, a key that is made here is name enough.
+// Without a ledger to look it up in, a random key that is made here is name enough.
 func (c *Client) name(ctx context.Context, op *call.Operation, cfg callConfig) error {
 	if c.engine.Ledger == nil && !cfg.keySet {
 		key, err := uuid.NewRandomFromReader(c.random)
@@ -192,21 +192,15 @@ func (c *Client) name(ctx context.Context, op *call.Operation, cfg callConfig) e
 	}
 	op.ID, op.Request.Key, op.Named, op.Intent = id.String(), cfg.key, cfg.keySet, cfg.intent
 	op.Keeping = c.keeping.of(op.Endpoint, cfg.keeping)
-	if cfg.intent != (ledger.Intent{}) && !cfg.keySet {
-		return nil // the key is made from the intent
-	}
-	if cfg.keySet {
+	switch {
+	case cfg.keySet:
 		c.doubt(ctx, op.Endpoint, cfg.key)
 		if c.engine.Ledger == nil {
 			return c.keys.claim(op)
 		}
-		return nil
+	case cfg.intent == (ledger.Intent{}): // with one, the key is made from it
+		op.Request.Key = op.ID // so that who repeats the key repeats the operation
 	}
-	key, err := uuid.NewRandomFromReader(c.random)
-	if err != nil {
-		return fmt.Errorf("no idempotency key could be made: %w", err)
-	}
-	op.Request.Key = key.String()
 	return nil
 }
 
