@@ -44,6 +44,12 @@ func (l *Ledger) Inquire(ctx context.Context, id string) (*Inquiry, error) {
 // Rivals returns the other operations that ask for the same.
 func (q *Inquiry) Rivals(ctx context.Context) (Rivals, error) { return q.drive.Rivals(ctx) }
 
+// Unseen is when a look since a moment first did not see the operation's effect, with
+// none after it that saw anything like it; zero when no such look is kept.
+func (q *Inquiry) Unseen(ctx context.Context, since time.Time) (time.Time, error) {
+	return q.drive.Unseen(ctx, since)
+}
+
 // Taken tells which upstream objects belong to other operations of the ledger, in
 // the order of targets.
 func (q *Inquiry) Taken(ctx context.Context, targets []Target) ([]bool, error) {

@@ -123,6 +123,30 @@ func (d *Drive) BarredSince(ctx context.Context, why string) (at time.Time, err 
 	return at, err
 }
 
+// Unseen is when a look since a moment first did not see the operation's effect, with
+// none after it that saw anything like it; zero when no such look is kept.
+func (d *Drive) Unseen(ctx context.Context, since time.Time) (at time.Time, err error) {
+	var history []store.Event
+	err = d.ledger.store.Read(ctx, func(tx store.Tx) (err error) {
+		history, err = tx.History(ctx, d.op.ID)
+		return err
+	})
+	for _, e := range history {
+		looks, unread := readEvidence(e.Evidence)
+		if unread != nil {
+			return at, unread
+		}
+		switch {
+		case len(looks) == 0 || looks[0].At.Before(since):
+		case slices.ContainsFunc(looks, func(l Look) bool { return !l.Complete || l.Matches > 0 }):
+			at = time.Time{}
+		case at.IsZero():
+			at = looks[0].At
+		}
+	}
+	return at, err
+}
+
 // move changes the operation's standing in a commit of its own.
 func (d *Drive) move(cause Cause, release bool, to func(standing) (standing, error), more func(*store.Operation)) error {
 	return d.moveFor("", cause, release, to, more)

@@ -17,10 +17,10 @@ func look[T any](in *input, env *answer.Envelope[T, listMeta], c *friend.Call) {
 	c.Proves = true
 	c.Look = func(ctx context.Context, s call.Search) (call.Sighting, error) {
 		found, err := in.lookUp(ctx, s)
+		s.Saw(found.read...)
 		if err != nil {
 			return call.Ambiguous, err
 		}
-		s.Saw(found.read...)
 		if found.sighting != call.Found {
 			return found.sighting, nil
 		}
@@ -41,46 +41,51 @@ type seen struct {
 // lookUp finds out whether an operation had its effect. That it had none is known
 // when lists have had the time to show it, and it is not in a list that has something
 // younger than the operation; or when two looks agree that are as far apart as lists
-// may lag. For that it waits, unless ctx does not allow it.
+// may lag, of which the first may have been an earlier call's. For that it waits,
+// unless ctx does not allow it. What was read it returns beside an error, too.
 func (in *input) lookUp(ctx context.Context, s call.Search) (*seen, error) {
-	settle := in.c.engine.Settle
+	settle, unseen := in.c.engine.Settle, s.Unseen
 	var earlier []ledger.Look
-	for again := false; ; again = true {
+	for {
 		at := time.Now()
 		found, err := in.lookOnce(ctx, s)
-		if err != nil {
-			return nil, err
-		}
 		found.read = append(earlier, found.read...)
-		earlier = found.read
-		settled := !at.Before(s.Done.Add(settle))
-		if found.sighting != call.Absent || settled && (again || found.newer || found.direct) {
+		if earlier = found.read; err != nil || found.sighting != call.Absent {
+			return found, err
+		}
+		if unseen.IsZero() {
+			unseen = at
+		}
+		var proved time.Time // when what is still not there is known not to come
+		switch {
+		case found.direct && s.Answered:
+		case found.direct, found.newer, unseen.Before(s.Done):
+			proved = s.Done.Add(settle)
+		default:
+			proved = unseen.Add(settle)
+		}
+		if !at.Before(proved) {
 			return found, nil
 		}
-		wait := time.Until(s.Done.Add(settle))
-		if !found.direct {
-			wait = max(wait, settle)
+		if err := retry.Allow(ctx, time.Until(proved)); err != nil {
+			return found, err
 		}
-		if err := retry.Allow(ctx, wait); err != nil {
-			return nil, err
-		}
-		if err := retry.Sleep(ctx, wait); err != nil {
-			return nil, err
+		if err := retry.Sleep(ctx, time.Until(proved)); err != nil {
+			return found, err
 		}
 	}
 }
 
 // lookOnce is one look.
 func (in *input) lookOnce(ctx context.Context, s call.Search) (*seen, error) {
-	l := &lookout{see: in.c.reads(), ids: in.ids, asked: in.body, Span: s.Span()}
-	if err := in.ep.find(ctx, l); err != nil {
-		return nil, err
+	found := &seen{lookout: &lookout{see: in.c.reads(), ids: in.ids, asked: in.body, Span: s.Span()}}
+	if err := in.ep.find(ctx, found.lookout); err != nil {
+		return found, err
 	}
-	if err := l.leaveOthers(ctx, s.Taken); err != nil {
-		return nil, err
+	if err := found.leaveOthers(ctx, s.Taken); err != nil {
+		return found, err
 	}
-	found := &seen{lookout: l}
-	found.sighting, found.why = l.judge(s.Rivals)
+	found.sighting, found.why = found.judge(s.Rivals)
 	return found, nil
 }
 

@@ -152,6 +152,53 @@ func TestAServerThatKeepsNoAssumedPromise(t *testing.T) {
 	}
 }
 
+// That nothing was done takes two looks, for which a call may have no time: then the
+// first one counts for the call that comes after it.
+func TestALookOfAnEarlierCallCounts(t *testing.T) {
+	eachLook(t, botixtest.PartnerConfig{}, []partner.Option{botix.WithTimeout(20 * time.Second)}, func(l *looks) {
+		l.srv.Script(botixtest.On(l.operation).Nth(1).Do(botixtest.Status(500)))
+		l.with(nil, func(_ *ledger.Ledger, call func() (botix.Info, error)) {
+			began, calls := time.Now(), 1
+			_, err := call()
+			for ; err != nil && calls < 5; calls++ {
+				e := l.failed(err)
+				if e.Outcome() != retry.Unknown || e.RetryAt.IsZero() {
+					l.Fatalf("call %d = %v, to be made again at %v", calls, err, e.RetryAt)
+				}
+				time.Sleep(time.Until(e.RetryAt))
+				_, err = call()
+			}
+			if err != nil || calls > 2 || time.Since(began) > 3*time.Minute {
+				l.Errorf("after %d calls and %v: %v", calls, time.Since(began), err)
+			}
+		})
+		l.sent(l.operation, 2)
+		l.effects(l.operation, 1)
+	})
+}
+
+// What an object says of itself does not lag: it is believed as soon as the server has
+// answered.
+func TestAChangeIsSentAgainAtOnceWhereItsObjectTells(t *testing.T) {
+	eachLook(t, botixtest.PartnerConfig{}, nil, func(l *looks) {
+		switch l.operation {
+		case "groupsCreate", "topUpsCreate", "projectsCreate", "keysUpdate":
+			return // to be seen in a list only, or in the audit log
+		}
+		time.Sleep(time.Hour) // since it was changed for the last time
+		l.srv.Script(botixtest.On(l.operation).Nth(1).Do(botixtest.Status(500)))
+		l.with(nil, func(_ *ledger.Ledger, call func() (botix.Info, error)) {
+			began := time.Now()
+			l.called(call, false)
+			if took := time.Since(began); took > 5*time.Second {
+				l.Errorf("it took %v", took)
+			}
+		})
+		l.sent(l.operation, 2)
+		l.effects(l.operation, 1)
+	})
+}
+
 // Nor on them for a key, which no look can bring: where the server's error was seen, it
 // is left to be found out.
 func TestNoSecondKeyOnAnAssumption(t *testing.T) {

@@ -248,7 +248,8 @@ func (c *Client) searchFor(ctx context.Context, q *ledger.Inquiry) (call.Search,
 	s := call.Search{ID: q.Operation.ID}
 	for i := range q.Attempts {
 		a := &q.Attempts[i]
-		if s.Done = c.engine.Done(a); s.First.Local.IsZero() && a.Outcome.PossiblySent() && !a.Absent {
+		s.After(a, c.engine.ServerTime)
+		if s.First.Local.IsZero() && a.Outcome.PossiblySent() && !a.Absent {
 			s.First = call.Send{Local: a.Started, Recorded: q.Operation.UpdatedAt}
 		}
 	}
@@ -258,10 +259,7 @@ func (c *Client) searchFor(ctx context.Context, q *ledger.Inquiry) (call.Search,
 	if err := c.engine.Date(ctx, &s.First); err != nil {
 		return s, err
 	}
-	s.Taken = call.TakenBy(q.Taken)
-	var err error
-	s.Rivals, err = q.Rivals(ctx)
-	return s, err
+	return s, s.Remember(ctx, q)
 }
 
 // logged asks the audit log for the operation's requests, as far as their ids are

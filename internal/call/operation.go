@@ -116,24 +116,6 @@ func (s Send) Server() (at time.Time, known bool) {
 	return s.Date.Add(-s.Received.Sub(s.Local) - time.Second), true
 }
 
-// Search is what a look goes by, besides the request.
-type Search struct {
-	ID    string // of the operation
-	First Send
-	// Done is when the server must be done with the last attempt, on our clock.
-	Done   time.Time
-	Rivals ledger.Rivals // zero without a ledger
-	// Old: the first send is so long ago that what is there may belong to another
-	// operation of which nobody knows any more. What is not there still tells. A
-	// ledger knows for ever.
-	Old bool
-	// Taken tells which of some objects belong to other operations of the
-	// ledger; nil without one.
-	Taken func(ctx context.Context, objects []Object) (map[Object]bool, error)
-	// Saw is to be told what was read, which is kept with what the look leads to.
-	Saw func(...ledger.Look)
-}
-
 // Sighting is the result of a look.
 type Sighting uint8
 

@@ -225,36 +225,6 @@ func (r *run) record(p plan) error {
 	return r.drives.End(e)
 }
 
-// search is what a look goes by.
-func (r *run) search(ctx context.Context) (Search, error) {
-	s := Search{ID: r.op.ID, First: r.first, Saw: func(read ...ledger.Look) { r.read = append(r.read, read...) }}
-	if a := r.last(); a != nil {
-		s.Done = r.engine.Done(a)
-	}
-	if !r.recording() {
-		s.Old = time.Since(r.first.Local) > memory
-		return s, nil
-	}
-	if s.First.Date.IsZero() {
-		if err := r.askTime(ctx); err != nil {
-			return s, err
-		}
-		r.engine.Clock.date(&s.First)
-	}
-	s.Taken = TakenBy(r.drives.Taken)
-	var err error
-	s.Rivals, err = r.drives.Rivals(ctx)
-	return s, err
-}
-
-// Done is when the server must be done with an attempt, on our clock.
-func (e *Engine) Done(a *retry.Attempt) time.Time {
-	if done := a.Started.Add(e.ServerTime); a.Ended.Before(done) {
-		return done
-	}
-	return a.Ended
-}
-
 // recordFound makes it durable that a look found the effect.
 func (r *run) recordFound() error {
 	if !r.recording() {

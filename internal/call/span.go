@@ -1,11 +1,6 @@
 package call
 
-import (
-	"context"
-	"time"
-
-	"github.com/botix-pro/sdk-go/ledger"
-)
+import "time"
 
 // Span is when the effect of an operation can have come to be, on the server's clock.
 type Span struct {
@@ -32,20 +27,4 @@ func (s *Search) Span() Span {
 		return Span{From: s.First.blind()}
 	}
 	return Span{at.Add(-Slack), at, s.First.Date.Add(s.Done.Sub(s.First.Received) + time.Second)}
-}
-
-// TakenBy has a ledger tell which objects belong to other operations of it.
-func TakenBy(ask func(context.Context, []ledger.Target) ([]bool, error)) func(context.Context, []Object) (map[Object]bool, error) {
-	return func(ctx context.Context, objects []Object) (map[Object]bool, error) {
-		targets := make([]ledger.Target, len(objects))
-		for i, o := range objects {
-			targets[i] = o.Target()
-		}
-		taken, err := ask(ctx, targets)
-		theirs := make(map[Object]bool)
-		for i, o := range objects {
-			theirs[o] = err == nil && taken[i]
-		}
-		return theirs, err
-	}
 }
