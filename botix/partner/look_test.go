@@ -133,18 +133,22 @@ func TestAServerThatKeepsNoAssumedPromise(t *testing.T) {
 		requests int
 		adopted  bool
 	}{
-		"an error after the work":  {botixtest.Status(500).AfterWork(), 1, true},
-		"an error before the work": {botixtest.Status(500), 2, false},
-		"the answer is lost":       {botixtest.CutAfter(), 2, false},
-		"the request is lost":      {botixtest.CutBefore(), 2, false},
-		"a gateway's page":         {botixtest.HTML(504).AfterWork(), 2, false},
-		"the work takes its time":  {botixtest.Delay(9 * time.Second), 2, false},
+		"an error after the work":     {botixtest.Status(500).AfterWork(), 1, true},
+		"an error before the work":    {botixtest.Status(500), 2, false},
+		"the answer is lost":          {botixtest.CutAfter(), 2, false},
+		"the request is lost":         {botixtest.CutBefore(), 2, false},
+		"a gateway's page":            {botixtest.HTML(504).AfterWork(), 2, false},
+		"a part's 504 after the work": {botixtest.Status(504).AfterWork(), 1, true},
+		"a part's 504 without id":     {botixtest.Status(504).AfterWork().Without("X-Request-ID"), 1, true},
+		"500 without id":              {botixtest.Status(500).AfterWork().Without("X-Request-ID"), 1, true},
+		"the work takes its time":     {botixtest.Delay(9 * time.Second), 2, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			opts := []partner.Option{botix.WithTimeout(time.Hour), botix.WithAttemptTimeout(2 * time.Second), botix.WithServerTime(10 * time.Second)}
 			eachLook(t, careless, opts, func(l *looks) {
 				l.srv.Script(botixtest.On(l.operation).Nth(1).Do(tt.fault))
 				l.with(nil, func(_ *ledger.Ledger, call func() (botix.Info, error)) { l.called(call, tt.adopted) })
+				time.Sleep(time.Minute) // whatever the server still works on is done
 				l.sent(l.operation, tt.requests)
 				l.effects(l.operation, 1)
 			})

@@ -3,7 +3,6 @@ package call
 import (
 	"net/http"
 
-	"github.com/botix-pro/sdk-go/internal/rest"
 	"github.com/botix-pro/sdk-go/retry"
 )
 
@@ -21,7 +20,8 @@ var stepNames = [...]string{stop: "stop", resend: "resend", resendLate: "resend 
 
 func (s step) String() string { return stepNames[s] }
 
-// decide grants or refuses another try. It is the only code that does.
+// decide grants or refuses another try after the last one. It is the only code that
+// does.
 //
 // refused counts the attempts that were refused for now, this one included.
 //
@@ -31,7 +31,7 @@ func (s step) String() string { return stepNames[s] }
 // server stores those too (ProofKey) is only assumed, and relied on only where the
 // operation is not recorded: then nobody could find out later. A careful operation
 // takes nothing on the key's word.
-func decide(op *Operation, v retry.Verdict, answer *rest.Answer, refused int, recorded bool) step {
+func decide(op *Operation, v retry.Verdict, last *retry.Attempt, refused int, recorded bool) step {
 	coded := v.Rule == retry.RuleCode
 	if v.Outcome == retry.Refused && coded && refused <= op.Deliveries && op.Endpoint.Class != Neither {
 		return resend // the channel's refusal; not that of a key or a plan
@@ -42,10 +42,14 @@ func decide(op *Operation, v retry.Verdict, answer *rest.Answer, refused int, re
 	if !v.Outcome.PossiblySent() {
 		return resend
 	}
+	again := resendLate
+	if served(last) {
+		again = resend // at once: with a 2xx it is stored, only unreadable
+	}
 	switch op.Endpoint.Class {
 	case ByNature:
-		if op.Endpoint.Lane != "" && !coded && !served(answer) {
-			return resendLate // or the last one could be done after what is next in the lane, and undo it
+		if op.Endpoint.Lane != "" && !coded {
+			return again // or the last one could be done after what is next in the lane, and undo it
 		}
 		return resend
 	case Safe:
@@ -53,7 +57,7 @@ func decide(op *Operation, v retry.Verdict, answer *rest.Answer, refused int, re
 	case Neither:
 		return stop
 	}
-	failed := answer.Status >= http.StatusInternalServerError
+	failed := last.Status >= http.StatusInternalServerError
 	switch {
 	case op.Careful && op.Look != nil:
 		return look
@@ -61,14 +65,12 @@ func decide(op *Operation, v retry.Verdict, answer *rest.Answer, refused int, re
 		return stop
 	case coded:
 		return resend // the server says that one is under way
-	case !failed && served(answer):
-		return resend // with a 2xx: stored, only unreadable
-	case !failed, op.Endpoint.Proof == ProofKey && !served(answer):
-		return resendLate // the server's answer was lost on the way
+	case !failed, op.Endpoint.Proof == ProofKey && lost(last):
+		return again
 	case op.Look != nil:
 		return look
 	case op.Endpoint.Proof == ProofKey && !recorded:
-		return resend
+		return again
 	}
 	return stop
 }
@@ -76,7 +78,11 @@ func decide(op *Operation, v retry.Verdict, answer *rest.Answer, refused int, re
 // served reports whether the platform itself has answered, and so is done with the
 // request: what stands between it and us gives no request id. A 504 tells of a part of
 // the platform that did not wait for another.
-func served(a *rest.Answer) bool {
+func served(a *retry.Attempt) bool {
 	failed := a.Status >= http.StatusInternalServerError && a.Status != http.StatusGatewayTimeout
 	return a.RequestID != "" && (failed || a.Status/100 == 2)
 }
+
+// lost reports whether the platform's own answer is not known: what came, if anything,
+// is another's. An error that has the API's code is its own, also a 504.
+func lost(a *retry.Attempt) bool { return !served(a) && a.Code == "" }

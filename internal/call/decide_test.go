@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/botix-pro/sdk-go/internal/rest"
 	"github.com/botix-pro/sdk-go/ledger"
 	"github.com/botix-pro/sdk-go/retry"
 )
@@ -84,17 +83,31 @@ func TestDecide(t *testing.T) {
 		{"conflict", Operation{Endpoint: ep(HonoursKeys, ProofKey)},
 			retry.Verdict{Outcome: retry.Conflict}, 409, 0, stop},
 	} {
-		answer := &rest.Answer{Status: tt.status, RequestID: "r"}
+		last := &retry.Attempt{Status: tt.status, RequestID: "r"}
 		if tt.status < 0 { // a page that is not the API's
-			answer = &rest.Answer{Status: -tt.status}
+			last = &retry.Attempt{Status: -tt.status}
 		}
-		if got := decide(&tt.op, tt.v, answer, tt.refused, false); got != tt.want {
+		if got := decide(&tt.op, tt.v, last, tt.refused, false); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}
-	seen := &rest.Answer{Status: 500, RequestID: "r"}
-	if got := decide(&Operation{Endpoint: ep(HonoursKeys, ProofKey)}, unclear, seen, 0, true); got != stop {
-		t.Errorf("proof key, 500, nothing to look at, recorded: %v, want it left to be found out", got)
+	key := Operation{Endpoint: ep(HonoursKeys, ProofKey)}
+	for name, seen := range map[string]*retry.Attempt{
+		"500":                           {Status: 500, RequestID: "r"},
+		"504 with a code of the API":    {Status: 504, RequestID: "r", Code: "TIMEOUT"},
+		"500 that has a code and no id": {Status: 500, Code: "SERVER_ERROR"},
+	} {
+		if got := decide(&key, unclear, seen, 0, true); got != stop {
+			t.Errorf("proof key, %s, nothing to look at, recorded: %v, want it left to be found out", name, got)
+		}
+		looked := key
+		looked.Look = looks
+		if got := decide(&looked, unclear, seen, 0, true); got != look {
+			t.Errorf("proof key, %s, recorded: %v, want a look", name, got)
+		}
+	}
+	if got := decide(&key, unclear, &retry.Attempt{Status: 504, Code: "TIMEOUT"}, 0, false); got != resendLate {
+		t.Errorf("proof key, 504 with a code, not recorded: %v, want it sent again when the server must be done", got)
 	}
 }
 

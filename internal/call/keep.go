@@ -68,7 +68,7 @@ func (r *run) keep(ctx context.Context, v retry.Verdict) retry.Verdict {
 		return v
 	}
 	v = retry.Verdict{Outcome: retry.Unknown, Rule: ruleNotKept, Again: true}
-	if errors.Is(err, ErrSecretLost) || decide(r.op, v, &r.Answer, r.refused, r.recording()) == stop {
+	if errors.Is(err, ErrSecretLost) || decide(r.op, v, r.last(), r.refused, r.recording()) == stop {
 		v.Rule, v.Again = ruleSecretLost, false
 		err = errors.Join(ErrSecretLost, err)
 		r.Reading.Code = ledger.CodeSecretLost

@@ -28,7 +28,7 @@ func (r *run) plan(ctx context.Context, v retry.Verdict) plan {
 		}
 		return p
 	}
-	next := decide(r.op, v, &r.Answer, r.refused, r.recording())
+	next := decide(r.op, v, r.last(), r.refused, r.recording())
 	if v.Outcome == retry.Refused && r.Unresolved() {
 		next = stop // what was refused now says nothing about the try before
 	}

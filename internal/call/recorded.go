@@ -85,7 +85,7 @@ func (r *run) goOn(ctx context.Context) (plan, error) {
 	p := plan{step: resend, verdict: v, wait: max(time.Until(op.NotBefore), 0)}
 	if r.Unresolved() {
 		r.Answer.Status, r.Answer.RequestID = last.Status, last.RequestID
-		p.step = decide(r.op, v, &r.Answer, 0, true)
+		p.step = decide(r.op, v, last, 0, true)
 		if op.Next == ledger.NextLook {
 			p.step = look
 		}
