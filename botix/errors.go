@@ -55,6 +55,8 @@ type Error struct {
 
 	proof     call.Proof
 	retention time.Duration
+	recorded  bool              // in a ledger,
+	intended  bool              // under an intent
 	advice    map[string]string // after codes of another API
 }
 
@@ -78,13 +80,14 @@ var (
 )
 
 // newError makes the public error of a failed operation.
-func newError(f *call.Failure, advice map[string]string) *Error {
+func (c *Client) newError(f *call.Failure) *Error {
 	op, res := f.Operation, f.Result
 	e := &Error{
 		Operation: op.Endpoint.Name, OperationID: op.ID, Key: op.Request.Key,
 		Attempts: res.Attempts,
 		outcome:  f.Outcome(), class: op.Endpoint.Class,
-		proof: op.Endpoint.Proof, retention: op.Endpoint.Retention, advice: advice,
+		proof: op.Endpoint.Proof, retention: op.Endpoint.Retention, advice: c.kin.Advice,
+		recorded: c.engine.Ledger != nil && op.Endpoint.Mutates(), intended: op.Intent != (ledger.Intent{}),
 		ownKey: op.Request.Key != "" && !op.Named && op.Intent == (ledger.Intent{}),
 		cause:  f.Unwrap(),
 	}
@@ -221,6 +224,8 @@ func (e *Error) Next() string {
 	switch {
 	case e.Code == ledger.CodeSecretLost: // it was done for certain, and a repeat is refused
 		return known
+	case e.outcome == retry.Unknown && e.recorded:
+		return e.nextAsRecorded()
 	case e.outcome == retry.Unknown && e.unstored():
 		return "It may have been done, and the platform stores no server error: look it up before calling again, " +
 			"also under the same key. A repeat could be a second effect."
@@ -232,6 +237,21 @@ func (e *Error) Next() string {
 		return known
 	}
 	return next[e.outcome]
+}
+
+// nextAsRecorded is what to do about what the ledger keeps: it sends nothing blindly,
+// so that the same call is safe, whatever it is.
+func (e *Error) nextAsRecorded() string {
+	if s, ok := errors.AsType[*ledger.StandingError](e); ok && s.Next == ledger.NextPerson {
+		return "Nothing was sent now. It may have been done, and only a person can settle it: see what is known (Ledger.Story), " +
+			"find out the rest, and record it (Ledger.Decide)."
+	}
+	if e.intended {
+		return "It may have been done. Make the same call again, with the same intent: the ledger knows what of it is safe. " +
+			"Do not make it under another."
+	}
+	return "It may have been done. Call again with WithIdempotencyKey(err.Key), or Client.Resume: the ledger knows what of it is safe. " +
+		"Do not send it under a new key."
 }
 
 // spell writes a time in whole days or hours where it is some.

@@ -133,7 +133,7 @@ func (c *Client) run(ctx context.Context, op *call.Operation, cfg callConfig) (*
 	if ep.Mutates() {
 		if err := c.name(ctx, op, cfg); err != nil {
 			res := &call.Result{}
-			return res, newError(&call.Failure{Operation: op, Result: res, Reason: err}, c.kin.Advice)
+			return res, c.newError(&call.Failure{Operation: op, Result: res, Reason: err})
 		}
 	}
 	return c.conduct(ctx, op, cfg.info, func(ctx context.Context) (*call.Result, error) { return c.engine.Do(ctx, op) })
@@ -155,12 +155,12 @@ func (c *Client) conduct(ctx context.Context, op *call.Operation, told *Info, do
 	}
 	res, err := do(ctx)
 	if f, ok := err.(*call.Failure); ok {
-		err = newError(f, c.kin.Advice)
+		err = c.newError(f)
 	}
 	if told != nil || c.hooks.CallEnd != nil {
 		info := newInfo(op, res)
 		if e, ok := err.(*Error); ok {
-			info.OperationID = e.OperationID // of the one that stands in its way, if one does
+			info.OperationID = e.OperationID // that of the recorded one which a refusal is about
 		}
 		if told != nil {
 			*told = info

@@ -2,6 +2,7 @@ package botix_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -84,6 +85,31 @@ func TestARepeatUnderTheKeyOfTheError(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Of a call with an intent it is the intent that is repeated; what is for a person,
+// Next leaves to one.
+func TestTheAdviceAfterAnUnknownOutcome(t *testing.T) {
+	withLedger(t, botixtest.Config{}, nil, func(s *sandbox, _ *ledger.Ledger) {
+		send := botix.SendMessage{ContactID: s.contact("Анна"), Content: "x"}
+		s.srv.Script(botixtest.On("messagesSend").Do(botixtest.Status(500).AfterWork()), botixtest.On("messagesList").Do(botixtest.Status(503)))
+		_, err := s.client.Messages.Send(s.Context(), send, botix.WithIntent(intent))
+		e := s.failed(err)
+		if !strings.Contains(e.Next(), "with the same intent") || strings.Contains(e.Next(), "WithIdempotencyKey") {
+			s.Errorf("the advice is %q", e.Next())
+		}
+		cancelled, cancel := context.WithCancel(s.Context())
+		cancel()
+		_, err = s.client.Messages.Send(cancelled, send, botix.WithIntent(intent))
+		if e := s.failed(err); !strings.Contains(e.Next(), "intent") || strings.Contains(e.Next(), "err.Key") {
+			s.Errorf("of a cancelled repeat: %v, %q", err, e.Next())
+		}
+		s.srv.ClearScript()
+		if _, err := s.client.Messages.Send(s.Context(), send, botix.WithIntent(intent)); err != nil {
+			s.Errorf("as advised: %v", err)
+		}
+		s.messages(send.ContactID, 1)
+	})
 }
 
 func TestLedgerSurvivesAccidents(t *testing.T) {

@@ -70,7 +70,7 @@ var advice = map[string]string{
 	string(CodeSpendLimitReached):      "Nothing was done. Raise the group's spend limit first.",
 	string(CodeAlreadyExists): "Nothing was done now. Look the object up by its external id or reference: " +
 		"it may be the work of an earlier call whose answer was lost.",
-	string(CodeTopUpBelowMinimum): "Nothing was done. Top up by Balance.MinimumTopUp at least, under a new key.",
+	string(CodeTopUpBelowMinimum): "Nothing was done. Top up by Balance.MinimumTopUp at least: as another entry of the payment, or under a new key.",
 	string(CodeGroupHasLiveKeys):  "Nothing was done. Revoke the group's keys, then delete it under a new key: the server remembers this answer.",
 	string(CodeGroupNotReady):     "Nothing was done. Wait until the group is active, then call under a new key: the server remembers this answer.",
 	string(CodeKeyNotLive):        "Nothing was done. A revoked key stays revoked: create another.",

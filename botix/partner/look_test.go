@@ -225,6 +225,9 @@ func TestNoSecondKeyOnAnAssumption(t *testing.T) {
 						if retry.OutcomeOf(err) != retry.Unknown {
 							s.Errorf("Create = %v, outcome %v; want unknown", err, retry.OutcomeOf(err))
 						}
+						if advice := s.failed(err).Next(); strings.Contains(advice, "WithIdempotencyKey") {
+							s.Errorf("the advice is %q", advice)
+						}
 						time.Sleep(time.Hour)
 					}
 					if op, err := led.Operation(s.Context(), info.OperationID); err != nil || op.Status != ledger.StatusReconciling {
