@@ -67,7 +67,6 @@ func TestF080F081HugeAmountsAreRefusedAtOnce(t *testing.T) {
 	texts := []string{"1E2000000", "1e1000000000", "1E-1000000000", "1e2147483648", "0." + long[:100_000], strings.Repeat("0", 100_000), long}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	start := time.Now()
 	const rounds = 100
 	for range rounds {
 		for _, text := range texts {
@@ -77,12 +76,25 @@ func TestF080F081HugeAmountsAreRefusedAtOnce(t *testing.T) {
 		}
 	}
 	runtime.ReadMemStats(&after)
-	if took := time.Since(start); took > rounds*10*time.Millisecond {
-		t.Errorf("%d refusals took %v", rounds*len(texts), took)
+	for _, text := range texts {
+		if took := best(func() { money.Parse(text) }); took > 10*time.Millisecond {
+			t.Errorf("Parse(%.20q…) took %v", text, took)
+		}
 	}
 	if grown := (after.TotalAlloc - before.TotalAlloc) / uint64(rounds*len(texts)); grown > 4096 {
 		t.Errorf("a refusal takes %d bytes of memory", grown)
 	}
+}
+
+// best is the shortest time that do takes of a few: other programs run here too.
+func best(do func()) time.Duration {
+	took := time.Hour
+	for range 5 {
+		start := time.Now()
+		do()
+		took = min(took, time.Since(start))
+	}
+	return took
 }
 
 // F083: the text stays, the number is one.
@@ -146,11 +158,10 @@ func TestFromDecimal(t *testing.T) {
 		"a number of many digits": decimal.NewFromBigInt(new(big.Int).Lsh(big.NewInt(1), 1<<20), -18),
 		"the most and a little":   decimal.RequireFromString(most).Add(decimal.RequireFromString(least)),
 	} {
-		start := time.Now()
 		if got, err := money.FromDecimal(d); !errors.Is(err, money.ErrInvalid) || got.IsSet() {
 			t.Errorf("FromDecimal(%s) = %q, %v; want a refusal", name, got, err)
 		}
-		if took := time.Since(start); took > 100*time.Millisecond {
+		if took := best(func() { money.FromDecimal(d) }); took > 100*time.Millisecond {
 			t.Errorf("FromDecimal(%s) took %v", name, took)
 		}
 	}

@@ -22,11 +22,15 @@ func TestMoneyGrammar(t *testing.T) {
 		"NaN", "Inf", "0.000000001", "1000000000000000000", "0." + strings.Repeat("0", 100_000), strings.Repeat("0", 1<<20),
 	}
 	for _, text := range bad {
-		begin := time.Now()
-		if m, err := parseMoney(text); err == nil {
-			t.Errorf("parseMoney(%.20q) = %s, want an error", text, m.text(2))
+		took := time.Hour
+		for range 5 { // the best of a few: other programs run here too
+			begin := time.Now()
+			if m, err := parseMoney(text); err == nil {
+				t.Errorf("parseMoney(%.20q) = %s, want an error", text, m.text(2))
+			}
+			took = min(took, time.Since(begin))
 		}
-		if took := time.Since(begin); took > time.Second {
+		if took > 100*time.Millisecond {
 			t.Errorf("parseMoney(%.20q) took %v", text, took)
 		}
 	}
