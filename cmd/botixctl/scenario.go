@@ -23,7 +23,7 @@ var scenarios = []scenario{
 	{"once", "one event", true, once},
 	{"duplicate", "one event five times, under other request ids, some at once", true, duplicate},
 	{"late", "events that happened, or were signed, some time ago or later than now", false, late},
-	{"tampered", "one event, and nine forgeries of it", true, tampered},
+	{"tampered", "one event, nine forgeries of it, and (botix) it again with an unsigned header changed", true, tampered},
 	{"burst", "many events at once, see -n", false, burst},
 	{"disorder", "three events of one object, in the wrong order", false, disorder},
 }
