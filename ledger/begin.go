@@ -96,8 +96,8 @@ func (d *Drive) begin(ctx context.Context, tx store.Tx) (row store.Operation, a 
 	if err == nil {
 		err = tx.InsertAttempt(ctx, &a)
 	}
-	// What a row tells has no event: that it was recorded, and an attempt that
-	// goes on from pending.
+	// Rows tell that an operation was recorded and that an attempt began. An event
+	// tells what they do not: that the attempt changed the status.
 	if err == nil && !d.isNew && d.op.Status != row.Status {
 		err = tx.Append(ctx, &store.Event{
 			OperationID: row.ID, At: now, From: d.op.Status, To: row.Status, What: string(CauseStarted), Attempt: a.Number,

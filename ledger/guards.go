@@ -20,7 +20,7 @@ var (
 	// ErrSuperseded: a newer operation on the same target was sent, so that this
 	// one would undo it. It is not sent any more: its status is failed_final, or
 	// reconciling if it may have been sent before. The error is a *[StandingError]
-	// too, but for that of [Ledger.Decide], which changes nothing.
+	// too. Only [Ledger.Decide] returns it without one, and then has changed nothing.
 	ErrSuperseded = errors.New("a newer operation on the same target was sent")
 	// ErrExpired: the operation was wanted until a moment that has passed. It is
 	// not sent any more, as with [ErrSuperseded].

@@ -51,8 +51,9 @@ type Definition[In any] struct {
 	// it returns nil. It has a minute. What it is told is in the same commit as the
 	// success, so that none is missed.
 	Tell func(ctx context.Context, p *Progress) error
-	// ToldElsewhere is for a process without a Tell, where others have one, as a web
-	// server beside workers. Of a workflow that is begun with neither nobody is told.
+	// ToldElsewhere says that other processes have the Tell that this one lacks: this
+	// is a web server, and they are workers. A workflow that is begun by a definition
+	// with neither leaves no notice, and nobody is ever told of it.
 	ToldElsewhere bool
 }
 
@@ -80,11 +81,12 @@ type Step[In any] struct {
 	Do func(ctx context.Context, f *Flow, in In) error
 
 	// Recover, where it is not nil, decides about an operation of the step that
-	// otherwise waits for a person, as a person would by [Ledger.Decide]. After the
-	// zero Verdict, or a VerdictUnclear, it is asked again later, until somebody has
-	// decided; so it is when the operation was sent by its word and is open again. The
-	// pauses grow from a second to five minutes. It may run operations that the decision
-	// needs, by [Flow.Call].
+	// otherwise waits for a person: it returns what a person would say by
+	// [Ledger.Decide]. The zero Verdict and a VerdictUnclear decide nothing: Recover is
+	// asked again, after pauses that grow from a second to five minutes, until it or a
+	// person has decided. It is also asked again when the operation was sent on its word
+	// and is open once more. What has to be done before, such as to revoke a key, it does
+	// by [Flow.Call].
 	Recover func(ctx context.Context, f *Flow, in In, op *Operation) (Verdict, Decision, error)
 }
 

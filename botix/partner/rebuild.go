@@ -27,9 +27,10 @@ import (
 //		},
 //	}
 type Naming struct {
-	// Customer is the sign-up that [Client.Provision] made a group for, as the program
-	// would ask for it again; false for none. What it made of a customer's needs no
-	// other name: the group, its keys, its limit, and that it is provisioned if it is.
+	// Customer tells the sign-up that [Client.Provision] made a group for, as the
+	// program would ask for it again; false: the group was made otherwise. The sign-up
+	// names all that Provision made: the group, its keys and its limit. Where all of
+	// them are there, the customer is restored as provisioned.
 	Customer func(*Group) (Customer, bool)
 
 	Group   func(*Group) Name
