@@ -185,7 +185,9 @@ func WithServerTime(d time.Duration) Option { return func(c *config) { c.serverT
 func WithCareful() Option { return func(c *config) { c.careful = true } }
 
 // WithSettle says how long after an attempt its effect may still be missing from
-// what the server lists, for careful calls. Default 1 min.
+// what the server lists. Careful calls go by it, and in package botix/partner every
+// look, Client.Reconcile and the Auditor: sooner than that, what is not listed is not
+// taken for undone. Default 1 min.
 func WithSettle(d time.Duration) Option { return func(c *config) { c.settle = d } }
 
 // WithWindowMargin keeps d free at the end of the 24 hours for which the platform

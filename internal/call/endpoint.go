@@ -28,7 +28,7 @@ type Proof uint8
 const (
 	ProofNone Proof = iota // nothing does
 	ProofLook              // reading the server's state back
-	ProofKey               // the server stores every final answer and locks a key in flight
+	ProofKey               // a repeat under the key: that every final answer is stored, and a key locked in flight, is assumed
 )
 
 var proofNames = [...]string{ProofNone: "none", ProofLook: "look", ProofKey: "key"}

@@ -28,7 +28,8 @@ type Engine struct {
 	AttemptTimeout time.Duration
 	ServerTime     time.Duration
 	// Settle is how long after an attempt its effect may still be missing from
-	// what the server lists: the absence that a careful operation relies on.
+	// what the server lists. Careful operations go by it, and all that the Partner
+	// API's client looks up.
 	Settle time.Duration
 	// WindowMargin is kept free at the end of a key's retention.
 	WindowMargin time.Duration

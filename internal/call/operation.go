@@ -31,8 +31,9 @@ type Operation struct {
 	// leave nothing behind of an earlier one.
 	Read func(status int, body []byte) Reading
 
-	// Look reads back whether an attempt had its effect; nil where Proof is
-	// not ProofLook. On Found it has put the result where Read would have.
+	// Look reads back whether an attempt had its effect; nil where nothing tells.
+	// Rows with ProofLook have one, and those of the Partner API, with ProofKey, where
+	// the client has a ledger. On Found it has put the result where Read would have.
 	Look func(ctx context.Context, s Search) (Sighting, error)
 	// Proves: Look says Absent only where that is proved, however the server's
 	// lists lag, and takes its time for it.
