@@ -23,7 +23,9 @@ import (
 // The errors, each of which leaves everything as it was:
 //
 //   - [ErrVerdict], [ErrDecision]: what was said is not complete, is out of date, or
-//     is not what the ledger knows, as with a success that has another target.
+//     is not what the ledger knows, as with a success that has another target; or it
+//     is that something happened whose secret was lost ([CodeSecretLost]), and which
+//     another operation has replaced: that is known, and no contradiction.
 //   - [ErrNotFound]: the ledger has no such operation.
 //   - [ErrInProgress]: somebody drives it now. A program that wants to ask the server
 //     before it decides holds the operation meanwhile: see [Ledger.Reconcile].
@@ -206,6 +208,11 @@ func (r *ruling) decide(ctx context.Context, tx store.Tx, was *store.Operation) 
 		r.after, err = whole(ctx, tx, was)
 		return errors.Join(err, v.repeats(was))
 	}
+	if v.Kind == VerdictHappened {
+		if err := knownToHaveHappened(ctx, tx, was); err != nil {
+			return err
+		}
+	}
 	attempts, err := tx.Attempts(ctx, was.ID)
 	if err != nil {
 		return err
@@ -229,7 +236,11 @@ func (r *ruling) decide(ctx context.Context, tx store.Tx, was *store.Operation) 
 	row.UpdatedAt = l.store.Now()
 	switch v.Kind {
 	case VerdictHappened:
-		succeed(&row, l.keepFound(was, v.Result), v.Target)
+		target := v.Target
+		if target.ID == "" { // nobody has said that it was another
+			target = Target{Kind: was.TargetKind, ID: was.TargetID, Made: was.TargetOwned}
+		}
+		succeed(&row, l.keepFound(was, v.Result), target)
 	case VerdictSecretLost:
 		loseSecret(&row, v.Target)
 	case VerdictReissue:
@@ -286,6 +297,29 @@ func begunWorkflow(ctx context.Context, tx store.Tx, row *store.Operation) (bool
 		return true, nil
 	}
 	return err == nil && w.Begun > 0, err
+}
+
+// lostSecret reports whether an operation made something whose secret was lost.
+func lostSecret(row *store.Operation) bool {
+	return row.ErrorCode == CodeSecretLost && row.TargetID != ""
+}
+
+// knownToHaveHappened refuses to take for a contradiction what the ledger knows: that
+// something was made, and replaced because its secret was lost. Whoever waited for it
+// goes on with what took its place.
+func knownToHaveHappened(ctx context.Context, tx store.Tx, was *store.Operation) error {
+	if was.Status != string(StatusFailedFinal) || !lostSecret(was) {
+		return nil
+	}
+	next, err := tx.Successor(ctx, was.ID)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	}
+	return fmt.Errorf("%w: that it made %s %s is known, whose secret was lost, and operation %s has taken its place",
+		ErrVerdict, was.TargetKind, was.TargetID, next.ID)
 }
 
 // repeats reports why a verdict does not go with a success that is there.

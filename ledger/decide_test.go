@@ -62,6 +62,17 @@ func (d *desk) contradicted(draft *ledger.Draft) string {
 	return id
 }
 
+// replaced is an operation whose object had lost its secret, and that was issued again.
+func (d *desk) replaced(draft *ledger.Draft) string {
+	id := d.lost(draft)
+	for _, v := range []ledger.Verdict{useless, reissue} {
+		if _, err := d.Decide(d.Context(), id, v, ann); err != nil {
+			d.Fatal(err)
+		}
+	}
+	return id
+}
+
 func (d *desk) enqueued(draft *ledger.Draft) string {
 	op, err := d.Enqueue(d.Context(), *draft)
 	if err != nil {
@@ -110,6 +121,9 @@ func TestVerdicts(t *testing.T) {
 		"never sent, secret lost":       {(*desk).enqueued, useless, "", "", ledger.ErrTransition},
 		"given up, secret lost":         {(*desk).givenUp, useless, "", "", ledger.ErrTransition},
 		"in contradiction, secret lost": {(*desk).contradicted, useless, "", "", ledger.ErrTransition},
+
+		"secret lost and replaced, happened": {(*desk).replaced, ledger.Verdict{Kind: ledger.VerdictHappened}, "", "", ledger.ErrVerdict},
+		"secret lost and replaced, as known": {(*desk).replaced, ledger.Verdict{Kind: ledger.VerdictHappened, Target: useless.Target}, "", "", ledger.ErrVerdict},
 
 		"never sent, happened": {(*desk).enqueued, happened, success, "", nil}, // somebody did it by hand
 		"never sent, resend":   {(*desk).enqueued, resend, "", "", ledger.ErrTransition},
@@ -196,6 +210,22 @@ func TestVerdicts(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Whoever says no more than that it happened takes nothing back of what is known.
+func TestAVerdictKeepsTheTarget(t *testing.T) {
+	t.Parallel()
+	atDesk(t, func(d *desk) {
+		id := d.lost(draft("7", body))
+		for _, v := range []ledger.Verdict{useless, {Kind: ledger.VerdictHappened}} {
+			if _, err := d.Decide(d.Context(), id, v, ann); err != nil {
+				d.Fatal(err)
+			}
+			if op := d.op(id); op.TargetKind != "key" || op.TargetID != "key_7" {
+				d.Errorf("after %s its target is %s %s", v.Kind, op.TargetKind, op.TargetID)
+			}
+		}
+	})
 }
 
 // What cannot be said changes nothing.

@@ -35,7 +35,7 @@ func (a *Auditor) change(ctx context.Context, op *ledger.Operation, now time.Tim
 		}
 		ids := ep.idsIn(op.Path)
 		o := &change{
-			op: op, mayHave: op.Status == ledger.StatusSucceeded || op.PossiblySent,
+			op: op, mayHave: op.Status == ledger.StatusSucceeded || op.PossiblySent || lostSecret(op),
 			action: operations[i].audit, target: op.TargetID, group: ids["group"],
 			from: op.FirstSentAt.Add(-call.Slack), to: op.UpdatedAt.Add(call.Slack),
 		}
@@ -51,6 +51,12 @@ func (a *Auditor) change(ctx context.Context, op *ledger.Operation, now time.Tim
 		return o
 	}
 	return nil
+}
+
+// lostSecret reports whether an operation made something whose secret was lost, also
+// where another operation has taken its place since.
+func lostSecret(op *ledger.Operation) bool {
+	return op.ErrorCode == ledger.CodeSecretLost && op.TargetID != ""
 }
 
 // texts are the members of a JSON object that are single values. Numbers stay as they

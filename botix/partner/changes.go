@@ -55,7 +55,7 @@ func (c *Changes) String() string {
 		next string
 	}{
 		{"unheard", c.Unheard, "ask the platform, by the request ids; do not do it again"},
-		{"contradicted", c.Contradicted, "say that it happened, by Ledger.Decide; do not do it again"},
+		{"contradicted", c.Contradicted, "read its story, by Ledger.Story; if nothing there explains it, say that it happened, by Ledger.Decide; do not do it again"},
 	} {
 		for _, op := range list.all {
 			fmt.Fprintf(&b, "  %-12s  %s  operation %s: %s %s, request %s\n",

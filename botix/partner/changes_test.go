@@ -186,6 +186,43 @@ func TestChangesThatTheLogContradicts(t *testing.T) {
 	}
 }
 
+// A key that was replaced because its secret was lost is in the log, and the ledger
+// knows: nobody is to say anything of it.
+func TestChangesOfAReplacedKey(t *testing.T) {
+	for name, opts := range map[string][]partner.Option{"by a person": nil, "by the machine": {partner.WithLostKeysReplaced()}} {
+		t.Run(name, func(t *testing.T) {
+			file := ledgerFile(t)
+			inBubble(t, botixtest.Config{}, nil, func(s *sandbox) {
+				s.ledger(file, func(led *ledger.Ledger) {
+					s.srv.Script(botixtest.On("keysCreate").Nth(1).Do(botixtest.CutAfter()))
+					vault := &safe{}
+					c := s.reseller(led, vault, opts...)
+					p, err := c.Provision(s.Context(), cafe())
+					if lost := s.lostAt(led, p); lost != nil {
+						if _, err := c.ReplaceLostKey(s.Context(), lost.ID, ann); err != nil {
+							s.Fatal(err)
+						}
+						p, err = c.Provision(s.Context(), cafe())
+					}
+					if err != nil {
+						s.Fatal(err)
+					}
+					s.ready(p, vault)
+					s.effects("keysDelete", 1)
+					time.Sleep(time.Hour)
+					auditor, err := c.Auditor()
+					if err != nil {
+						s.Fatal(err)
+					}
+					if is, err := auditor.Changes(s.Context(), partner.Period{}); err != nil || !is.Agree() || is.Matched != 4+len(cafe().KeyFunctions) {
+						s.Errorf("the changes are %s, %v", is, err)
+					}
+				})
+			})
+		})
+	}
+}
+
 // forget takes an event out of the audit log, by its place.
 func (b *books) forget(n int) {
 	b.srv.Script(botixtest.On("auditEventsList").Do(botixtest.Change("one event less", func(a *botixtest.Answer) {

@@ -150,7 +150,7 @@ const mostReplacements = 3
 
 // recoverKey decides about an operation that made a key whose secret is lost.
 func (c *Client) recoverKey(ctx context.Context, f *ledger.Flow, group GroupID, op *ledger.Operation) (v ledger.Verdict, by ledger.Decision, err error) {
-	if op.ErrorCode != ledger.CodeSecretLost || op.TargetID == "" {
+	if !lostSecret(op) {
 		return v, by, nil
 	}
 	by.Who = "machine " + f.Operation().Intent.Action
@@ -263,7 +263,7 @@ func (c *Client) ReplaceLostKey(ctx context.Context, operationID string, by ledg
 		return op, &ledger.GuardError{OperationID: op.ID, Why: why}
 	}
 	ep := c.endpointOf(op)
-	if ep == nil || !ep.Secret || op.ErrorCode != ledger.CodeSecretLost || op.Status != ledger.StatusReconciling || op.TargetID == "" {
+	if ep == nil || !ep.Secret || !lostSecret(op) || op.Status != ledger.StatusReconciling {
 		return refused("it made no key whose secret is lost")
 	}
 	if why := c.elsewhere(op); why != "" {
