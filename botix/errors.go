@@ -133,6 +133,9 @@ func (e *Error) recall(refusal error) {
 	if g, ok := errors.AsType[*ledger.GuardError](refusal); ok {
 		e.OperationID = g.OperationID
 	}
+	if p, ok := errors.AsType[*ledger.InProgressError](refusal); ok {
+		e.OperationID = p.OperationID
+	}
 	if m, ok := errors.AsType[*ledger.MismatchError](refusal); ok {
 		e.OperationID = m.OperationID
 	}

@@ -165,6 +165,74 @@ func TestARepeatTakesUpWhatWasLeftOpen(t *testing.T) {
 	})
 }
 
+// Whoever meets another call of the intent is told of the operation that the ledger
+// has, also where it was begun under another id than that call's.
+func TestWhatIsInProgressIsNamed(t *testing.T) {
+	for name, tt := range map[string]struct {
+		elsewhere bool // in another process
+		opts      []ledger.Option
+		content   string
+		want      error
+	}{
+		"the wait for it ends":                {content: "x", want: context.DeadlineExceeded},
+		"nobody waits":                        {opts: []ledger.Option{ledger.FailInProgress()}, content: "x", want: ledger.ErrInProgress},
+		"another payload":                     {content: "y", want: ledger.ErrMismatch},
+		"elsewhere, and the wait for it ends": {elsewhere: true, content: "x", want: context.DeadlineExceeded},
+		"elsewhere, and nobody waits":         {elsewhere: true, opts: []ledger.Option{ledger.FailInProgress()}, content: "x", want: ledger.ErrInProgress},
+		"elsewhere, another payload":          {elsewhere: true, content: "y", want: ledger.ErrMismatch},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "ops.db")
+			inBubble(t, botixtest.Config{}, nil, func(s *sandbox) {
+				open := func(opts ...ledger.Option) *ledger.Ledger {
+					led, err := sqlite.Open(s.Context(), file, append(opts, ledger.Namespace("test"))...)
+					if err != nil {
+						s.Fatal(err)
+					}
+					s.Cleanup(func() {
+						if err := led.Close(); err != nil {
+							s.Error(err)
+						}
+					})
+					return led
+				}
+				led := open(tt.opts...)
+				c := s.recording(led, once)
+				second := c
+				if tt.elsewhere {
+					second = s.recording(open(tt.opts...), once)
+				}
+				to := s.contact("Анна")
+				send := func(ctx context.Context, c *botix.Client, content string) (info botix.Info, err error) {
+					_, err = c.Messages.Send(ctx, botix.SendMessage{ContactID: to, Content: content}, botix.WithIntent(intent), botix.WithInfo(&info))
+					return info, err
+				}
+				s.srv.Script(botixtest.On("messagesSend").InTurn(botixtest.CutBefore(), botixtest.Delay(8*time.Second)))
+				first, err := send(s.Context(), c, "x")
+				if retry.OutcomeOf(err) != retry.Unknown {
+					s.Fatalf("the first call: %v", err)
+				}
+				ended := make(chan error)
+				go func() { _, err := send(s.Context(), c, "x"); ended <- err }()
+				time.Sleep(12 * time.Second) // it waits for the server, and has sent again
+
+				ctx, stop := context.WithTimeout(s.Context(), time.Second)
+				defer stop()
+				info, err := send(ctx, second, tt.content)
+				if !errors.Is(err, tt.want) {
+					s.Errorf("the call = %v, want %v", err, tt.want)
+				}
+				if got := s.failed(err).OperationID; got != first.OperationID || info.OperationID != got {
+					s.Errorf("it names %s, and its Info %s; the operation is %s", got, info.OperationID, first.OperationID)
+				}
+				if err := <-ended; err != nil {
+					s.Error(err)
+				}
+			})
+		})
+	}
+}
+
 // Fifty goroutines with one intent make one request.
 func TestOneIntentIsOneRequest(t *testing.T) {
 	withLedger(t, botixtest.Config{Latency: 100 * time.Millisecond}, nil, func(s *sandbox, _ *ledger.Ledger) {

@@ -28,7 +28,7 @@
 // tells of each what is known of the effect; what to do:
 //
 //	*MismatchError, ErrIntent, ErrAmount correct the call: nothing was sent now
-//	ErrInProgress, *BlockedError         make the same call again: nothing was sent now
+//	*InProgressError, *BlockedError      make the same call again: nothing was sent now
 //	*NoExecutorError                     open the client that it needs: nothing was sent now
 //	*UnrecordedError                     use the result; a repeat asks the server, under the same key
 //	*StandingError, *GuardError          read the story of the operation (Ledger.Story)

@@ -205,11 +205,16 @@ func (d *Drive) find(ctx context.Context) error {
 			continue
 		case !d.heldElsewhere():
 			return nil
-		case l.failBusy:
-			return ErrInProgress
+		}
+		body, _ := l.unseal(&d.op, fieldBody, d.op.Body) // where it does not open, the fields have no names
+		if err := d.compare(body); err != nil {
+			return err
+		}
+		if l.failBusy {
+			return &InProgressError{OperationID: d.op.ID}
 		}
 		if err := retry.Sleep(ctx, pause); err != nil {
-			return fmt.Errorf("%w: %w", ErrInProgress, err)
+			return &InProgressError{d.op.ID, err}
 		}
 	}
 }

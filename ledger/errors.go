@@ -15,7 +15,7 @@ var (
 	// ErrInProgress: the intent is being driven by another caller, and the
 	// ledger was told not to wait ([FailInProgress]), or the context of the wait
 	// ended. What comes of the operation is not known here: its outcome is
-	// [retry.Unknown].
+	// [retry.Unknown]. An *[InProgressError] says which one it is.
 	ErrInProgress error = inProgress{}
 	// ErrTargetTaken: what was found upstream belongs to another operation.
 	ErrTargetTaken = store.ErrTargetTaken
@@ -41,6 +41,30 @@ func (inProgress) Error() string { return "the operation is in progress elsewher
 // Outcome keeps a caller from taking "nothing was sent by this call" for
 // "nothing happened".
 func (inProgress) Outcome() retry.Outcome { return retry.Unknown }
+
+// InProgressError is an [ErrInProgress] of a call that met another drive of its
+// intent.
+type InProgressError struct {
+	OperationID string // the one that is driven
+	Err         error  // why the wait for it ended; nil where none was wanted
+}
+
+func (e *InProgressError) Error() string {
+	text := "operation " + e.OperationID + ": " + ErrInProgress.Error()
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+// Is reports whether target is [ErrInProgress].
+func (e *InProgressError) Is(target error) bool { return target == ErrInProgress }
+
+// Unwrap returns why the wait ended.
+func (e *InProgressError) Unwrap() error { return e.Err }
+
+// Outcome is [retry.Unknown].
+func (e *InProgressError) Outcome() retry.Outcome { return retry.Unknown }
 
 // UnavailableError says that the ledger could not make something durable before
 // a send. Nothing was sent on account of it.
