@@ -221,6 +221,7 @@ func mutation(s *sandbox, rnd *rand.Rand, contacts []botix.ContactID, scenario b
 
 // judge holds what callers were told against what the sandbox did.
 func judge(s *sandbox, results []ended, sum *tally) {
+	time.Sleep(time.Minute) // work that takes its time is done by then
 	journal := s.srv.Journal()
 	effects := make(map[string][]botixtest.Effect)
 	made := make(map[string]botixtest.Effect)
