@@ -45,11 +45,11 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// Reset ends the connection at once: the peer's next read past what already arrived fails with ECONNRESET, and its next
-// write with EPIPE.
+// Reset ends the connection at once: the peer's next read past what already arrived fails with ECONNRESET, and so does
+// its next write. The two run side by side in net/http: which of them meets the reset first must make no difference.
 func (c *Conn) Reset() {
-	c.in.shut()
-	c.out.reset()
+	c.in.linger(true)
+	_ = c.Close() // never fails
 }
 
 // SetLinger with zero turns the next Close into a reset, as on a TCP connection. Other values change nothing.

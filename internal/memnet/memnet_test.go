@@ -72,7 +72,7 @@ func TestEndOfConnection(t *testing.T) {
 		{"half-close leaves the other direction open", func(s *memnet.Conn) { s.CloseWrite() },
 			"", io.EOF, nil},
 		{"reset", func(s *memnet.Conn) { s.Write([]byte("by")); s.Reset() },
-			"by", syscall.ECONNRESET, syscall.EPIPE},
+			"by", syscall.ECONNRESET, syscall.ECONNRESET},
 		{"close with linger zero is a reset", func(s *memnet.Conn) { s.SetLinger(0); s.Close() },
 			"", syscall.ECONNRESET, syscall.ECONNRESET},
 	}
@@ -192,15 +192,21 @@ func TestDialOutcomes(t *testing.T) {
 }
 
 func TestConnectionsCutBeforeTheyAreUsed(t *testing.T) {
-	for verdict, want := range map[memnet.Verdict]error{memnet.Reset: syscall.ECONNRESET, memnet.Hangup: io.EOF} {
+	for verdict, want := range map[memnet.Verdict]struct{ read, write error }{
+		memnet.Reset:  {syscall.ECONNRESET, syscall.ECONNRESET},
+		memnet.Hangup: {io.EOF, syscall.EPIPE},
+	} {
 		l := memnet.Listen(80)
 		l.Decide(func() memnet.Verdict { return verdict })
 		c, err := l.Dial(t.Context(), "tcp", "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, want) {
-			t.Errorf("Read = %v, want %v", err, want)
+		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, want.read) {
+			t.Errorf("Read = %v, want %v", err, want.read)
+		}
+		if _, err := c.Write(make([]byte, 1)); !errors.Is(err, want.write) {
+			t.Errorf("Write = %v, want %v", err, want.write)
 		}
 	}
 }
