@@ -110,6 +110,13 @@ var advices = []adviceRow{
 		Safe:    []string{lookFirst, sayVerdict},
 		Unsafe:  []string{anotherKey, "undo the effect on a guess"},
 	}},
+	{func(c circumstances) bool {
+		return c.replaced && c.Status == StatusFailedFinal && c.code == CodeSecretLost
+	}, Advice{
+		Meaning: "It made something whose secret was lost. Another operation has taken its place.",
+		Safe:    []string{"read the story of that one", "repeat the call with the same intent: it is a repeat of that one"},
+		Unsafe:  []string{"send this one again"},
+	}},
 	{func(c circumstances) bool { return c.Status == StatusFailedFinal && c.replaced }, Advice{
 		Meaning: "It had no effect, as somebody has found out. Another operation has taken its place.",
 		Safe:    []string{"read the story of that one", "repeat the call with the same intent: it is a repeat of that one"},

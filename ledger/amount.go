@@ -83,9 +83,28 @@ func (a Amount) units() (int64, error) {
 
 func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// String is the amount for a person: "100.00 RUB, moved".
+// String is the amount for a person: "100.00 RUB, the request moves it". Whether it was
+// moved is the operation's to say.
 func (a Amount) String() string {
-	return strings.TrimSpace(a.Text+" "+a.Currency) + ", " + string(a.Kind)
+	does := "moves"
+	if a.Kind == AmountSet {
+		does = "sets"
+	}
+	return a.sum() + ", the request " + does + " it"
+}
+
+func (a Amount) sum() string { return strings.TrimSpace(a.Text + " " + a.Currency) }
+
+// amount is the operation's amount for a person, "" for none: "100.00 RUB, moved" only
+// where it was.
+func (o *Operation) amount() string {
+	switch {
+	case o.Amount == nil:
+		return ""
+	case o.Status == StatusSucceeded:
+		return o.Amount.sum() + ", " + string(o.Amount.Kind)
+	}
+	return o.Amount.String()
 }
 
 // insert stores the amount of an operation.

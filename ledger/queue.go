@@ -32,13 +32,10 @@ func (c *Case) String() string {
 	if e := c.Event; e != nil {
 		fmt.Fprintf(&b, "event %d, %s of %s, since %s\n", e.Number, e.Type, e.Provider, c.Since.Format(storyTime))
 	} else {
-		op, amount := c.Operation, ""
-		if op.Amount != nil {
-			amount = op.Amount.String()
-		}
+		op := c.Operation
 		fmt.Fprintf(&b, "operation %s, %s, since %s\n", op.ID, cmp.Or(op.Intent.Action, op.Method+" "+op.Path), c.Since.Format(storyTime))
 		for _, line := range []struct{ name, value string }{
-			{"customer", op.Intent.Customer}, {"amount", amount}, {"key", op.Key}, {"request", op.RequestID}, {"target", strings.TrimSpace(op.TargetKind + " " + op.TargetID)},
+			{"customer", op.Intent.Customer}, {"amount", op.amount()}, {"key", op.Key}, {"request", op.RequestID}, {"target", strings.TrimSpace(op.TargetKind + " " + op.TargetID)},
 		} {
 			if line.value != "" {
 				fmt.Fprintf(&b, "  %-8s %s\n", line.name, line.value)

@@ -130,6 +130,9 @@ func (f *facts) tell(now int64) (*Story, error) {
 		}
 		if e.What == string(CauseReissued) {
 			what += " as " + f.successor
+			if lostSecret(row) {
+				what += fmt.Sprintf(", since it had made %s %s without its secret", row.TargetKind, row.TargetID)
+			}
 		}
 		looks, err := readEvidence(e.Evidence)
 		if err != nil {
@@ -151,9 +154,10 @@ func (s *Story) add(at int64, what string) {
 	s.Events = append(s.Events, StoryEvent{At: moment(at), What: what})
 }
 
-// absent reports whether an attempt was shown to have had no effect.
+// absent reports whether an attempt was shown to have had no effect: not where what it
+// made was replaced because its secret was lost.
 func (f *facts) absent(a *store.Attempt) bool {
-	return !a.Unresolved && slices.ContainsFunc(f.history, func(e store.Event) bool {
+	return !a.Unresolved && f.row.ErrorCode != CodeSecretLost && slices.ContainsFunc(f.history, func(e store.Event) bool {
 		return e.At >= a.EndedAt && (e.What == string(CauseAbsent) || e.What == string(CauseReissued))
 	})
 }
@@ -204,8 +208,8 @@ func (s *Story) text(customer string) string {
 	if op.Method != "" {
 		fmt.Fprintf(&b, "  request  %s %s%s\n", op.Method, op.Origin, op.Path)
 	}
-	if op.Amount != nil {
-		fmt.Fprintf(&b, "  amount   %s\n", op.Amount)
+	if amount := op.amount(); amount != "" {
+		fmt.Fprintf(&b, "  amount   %s\n", amount)
 	}
 	if op.Key != "" {
 		fmt.Fprintf(&b, "  key      %s\n", s.key(customer))

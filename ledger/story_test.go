@@ -24,6 +24,7 @@ type incident struct {
 
 	successor string
 	ahead     int
+	amount    *Amount
 }
 
 var begun = time.Date(2026, 6, 1, 9, 0, 0, 0, time.UTC).UnixMilli()
@@ -157,6 +158,30 @@ var incidents = []incident{
 		partnerRow(op, ActionCreateKey, "/partner/v1/groups/grp_1/keys", "key:grp_1:bot")
 		op.NextStep, op.ErrorCode, op.TargetKind, op.TargetID = "person", CodeSecretLost, "key", "key_1"
 	}},
+	{name: "a key whose secret was lost, and that was replaced", change: func(op *store.Operation) {
+		partnerRow(op, ActionCreateKey, "/partner/v1/groups/grp_1/keys", "key:grp_1:bot")
+		op.Status, op.NextStep, op.PossiblySent = "failed_final", "", false
+		op.ErrorCode, op.TargetKind, op.TargetID = CodeSecretLost, "key", "key_1"
+	}, attempts: []store.Attempt{
+		attemptRow(1, "unknown", func(a *store.Attempt) { a.Unresolved = false }),
+		attemptRow(2, "unknown", func(a *store.Attempt) {
+			a.Unresolved, a.Status, a.ErrorCode, a.Rule, a.Replayed = false, 200, CodeSecretLost, "secret lost", true
+		}),
+	}, history: []store.Event{
+		moved(2250, StatusPending, StatusReconciling, CauseEnded),
+		{At: begun + 9*minute, From: "reconciling", To: "failed_final", What: string(CauseReissued),
+			Who: "machine provision_customer, approved by partner.WithLostKeysReplaced", Why: "the secret of key key_1 is lost, and the key is revoked"},
+	}, successor: "0198"},
+	{name: "a refused top-up", change: func(op *store.Operation) {
+		topUpRow(op)
+		op.Status, op.NextStep, op.PossiblySent, op.ErrorCode = "failed_final", "", false, "TOP_UP_BELOW_MINIMUM"
+	}, attempts: []store.Attempt{attemptRow(1, "rejected", func(a *store.Attempt) { a.Status, a.ErrorCode = 422, "TOP_UP_BELOW_MINIMUM" })},
+		history: []store.Event{moved(1250, StatusPending, StatusFailedFinal, CauseEnded)}, amount: &Amount{Kind: AmountMoved, Text: "100000.00", Currency: "RUB"}},
+	{name: "a top-up that was done", change: func(op *store.Operation) {
+		topUpRow(op)
+		op.Status, op.NextStep, op.PossiblySent, op.TargetKind, op.TargetID = "succeeded", "", false, "transaction", "txn_1"
+	}, attempts: []store.Attempt{attemptRow(1, "succeeded", func(a *store.Attempt) { a.Status = 200 })},
+		history: []store.Event{moved(1250, StatusPending, StatusSucceeded, CauseEnded)}, amount: &Amount{Kind: AmountMoved, Text: "5.00", Currency: "RUB"}},
 	{name: "a workflow", change: func(op *store.Operation) {
 		op.Kind, op.Key, op.Method, op.Path, op.Status, op.PossiblySent = "workflow", "", "", "", "reconciling", true
 	}, history: []store.Event{moved(5000, StatusPending, StatusReconciling, CauseStep)}, steps: []store.Operation{
@@ -198,6 +223,7 @@ func (i incident) story() *Story {
 	if err != nil {
 		panic(err) // the evidence of an incident is no JSON
 	}
+	s.Operation.Amount = i.amount
 	return s
 }
 
@@ -228,7 +254,7 @@ func TestAdviceIsNeverRash(t *testing.T) {
 	met := make([]bool, len(advices))
 	for _, status := range []Status{StatusPending, StatusSucceeded, StatusFailedRetryable, StatusFailedFinal, StatusReconciling, "invented"} {
 		for _, next := range []NextStep{NextNone, NextResend, NextLook, NextPerson, "invented"} {
-			for flags := range 1024 {
+			for flags := range 2048 {
 				c := circumstances{
 					standing: standing{Status: status, Next: next, PossiblySent: flags&1 > 0, Contradicted: flags&2 > 0},
 					kind:     KindCall, driver: DriverCaller, driven: flags&4 > 0, open: flags&8 > 0, expired: flags&16 > 0,
@@ -243,6 +269,9 @@ func TestAdviceIsNeverRash(t *testing.T) {
 					c.subject = subjectWallet
 				}
 				c.overtaken = flags&512 > 0 && !c.PossiblySent
+				if c.replaced && flags&1024 > 0 {
+					c.code = CodeSecretLost
+				}
 				a := advise(c)
 				met[slices.IndexFunc(advices, func(row adviceRow) bool { return row.when(c) })] = true
 				if c.PossiblySent && c.Status != StatusSucceeded && c.Status != StatusFailedRetryable && !slices.Contains(a.Unsafe, anotherKey) {

@@ -66,7 +66,7 @@ func TestAmountsInTheLedger(t *testing.T) {
 					}
 				}
 			}
-			want := []string{"0.00000001 RUB, moved", "0.10 RUB, moved", "10 RUB, moved", "10.000000000 RUB, moved", "1.23456789 RUB, moved", "9999999999.99999999 RUB, moved"}
+			want := []string{"0.00000001 RUB, the request moves it", "0.10 RUB, the request moves it", "10 RUB, the request moves it", "10.000000000 RUB, the request moves it", "1.23456789 RUB, the request moves it", "9999999999.99999999 RUB, the request moves it"}
 			if got := s.kept(led); !reflect.DeepEqual(got, want) {
 				s.Errorf("the ledger has\n%q, want\n%q", got, want)
 			}
@@ -102,7 +102,7 @@ func TestLimitsInTheLedger(t *testing.T) {
 					s.Errorf("a limit of %s: %v", text, err)
 				}
 			}
-			want := []string{"100.00 RUB, set", "250 RUB, set", "0 RUB, set", "none", "0.00000001 RUB, set"}
+			want := []string{"100.00 RUB, the request sets it", "250 RUB, the request sets it", "0 RUB, the request sets it", "none", "0.00000001 RUB, the request sets it"}
 			if got := s.kept(led); !reflect.DeepEqual(got, want) {
 				s.Errorf("the ledger has\n%q, want\n%q", got, want)
 			}
@@ -127,13 +127,13 @@ func TestAmountsHoweverRecorded(t *testing.T) {
 				ledger.Intent{Customer: "cust_42", Action: ledger.ActionTopUpCredit, Version: "evt_1"}); err != nil {
 				s.Fatal(err)
 			}
-			if got := s.kept(led); !reflect.DeepEqual(got, []string{"5.00, moved"}) {
+			if got := s.kept(led); !reflect.DeepEqual(got, []string{"5.00, the request moves it"}) {
 				s.Errorf("the ledger has %q", got)
 			}
 		})
 		customer := partner.Customer{ID: "cust_42", SignupVersion: "v1", SpendLimit: amount("100.00")}
 		payment := partner.Payment{Customer: "cust_42", Amount: amount("7.50"), EventID: "evt_1", EntryID: "e1"}
-		want := map[string]string{ledger.ActionSetLimit: "100.00 RUB, set", ledger.ActionTopUpCredit: "7.50 RUB, moved"}
+		want := map[string]string{ledger.ActionSetLimit: "100.00 RUB, the request sets it", ledger.ActionTopUpCredit: "7.50 RUB, the request moves it"}
 		has := func(led *ledger.Ledger) {
 			s.Helper()
 			got := map[string]string{}

@@ -60,7 +60,7 @@ func TestTopUpCrashMatrix(t *testing.T) {
 
 // credited is what the ledger has of a credit, in whichever process it was recorded,
 // and also when it was issued again.
-const credited = "12.34 RUB, moved"
+const credited = "12.34 RUB, the request moves it"
 
 // credit plays one scenario.
 func (c *crew) credit(s credit) (*played, error) {
