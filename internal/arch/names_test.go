@@ -13,7 +13,7 @@ import (
 )
 
 // A name of this module's that a page mentions, in its text or in a piece of code, is
-// there: only whole programs are compiled.
+// there: only whole programs are compiled, which need no look here.
 func TestNamesInPagesExist(t *testing.T) {
 	exported := map[string]bool{}
 	for _, pkg := range []string{"botix", "botix/partner", "botix/botixtest", "ledger", "ledger/sqlite", "money", "retry", "webhookverify"} {
@@ -30,6 +30,7 @@ func TestNamesInPagesExist(t *testing.T) {
 	// As programs in the pages call their values.
 	values := map[string]string{"client": "Client", "led": "Ledger", "inbox": "Inbox", "machine": "Machine", "auditor": "Auditor",
 		"contact": "Contact", "credit": "Transaction", "account": "Account"}
+	program := regexp.MustCompile("(?s)```go\npackage main\n.*?```")
 	quoted := regexp.MustCompile("(?s)```go\n.*?```|`[^`\n]+`")
 	name := regexp.MustCompile(`\b([A-Za-z]\w*)\.([A-Z]\w*)\b|\b(?:With|Err)[A-Z]\w*\b`)
 	looked := 0
@@ -38,7 +39,7 @@ func TestNamesInPagesExist(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, found := range name.FindAllStringSubmatch(strings.Join(quoted.FindAllString(string(text), -1), "\n"), -1) {
+		for _, found := range name.FindAllStringSubmatch(strings.Join(quoted.FindAllString(program.ReplaceAllString(string(text), ""), -1), "\n"), -1) {
 			what, of, member := found[0], found[1], found[2]
 			if value, is := values[of]; is {
 				what = value + "." + member
