@@ -1,6 +1,7 @@
 package partner_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -101,6 +102,38 @@ func TestACarefulClientMakesNoSecondKey(t *testing.T) {
 			})
 		})
 	}
+}
+
+// sluggish is a safe that answers late.
+type sluggish struct{ safe }
+
+func (s *sluggish) Probe(ctx context.Context) error { return retry.Sleep(ctx, 2*time.Second) }
+
+// Whether the key still counts is asked last, in the commit that starts the attempt:
+// what was waited for before that may have outlasted it. It is sent twice without the
+// window in run.begin.
+func TestTheWindowClosesWhileASafeIsAsked(t *testing.T) {
+	const window = 7*24*time.Hour - 15*time.Minute
+	file := ledgerFile(t)
+	inBubble(t, botixtest.Config{}, nil, func(s *sandbox) {
+		group := s.group("Кофейня")
+		s.srv.Script(botixtest.On("keysCreate").Nth(1).Do(botixtest.CutBefore()))
+		s.ledger(file, func(led *ledger.Ledger) {
+			c := s.connect(s.srv.PartnerKey(), append(exactly(tries(1)), partner.WithLedger(led), botix.WithSecretStore(&sluggish{}))...)
+			create := func() error {
+				_, err := c.Keys.Create(s.Context(), group, partner.CreateKey{Function: "bot"}, botix.WithIntent(intent("cust_42")))
+				return err
+			}
+			if err := create(); retry.OutcomeOf(err) != retry.Unknown {
+				s.Fatal(err)
+			}
+			time.Sleep(window - time.Second)
+			if err := create(); !errors.Is(err, ledger.ErrWindowClosed) {
+				s.Errorf("the repeat = %v, want ErrWindowClosed", err)
+			}
+		})
+		s.sent("keysCreate", 1)
+	})
 }
 
 // F033 and F034: within seven days the old key is used, and after that nothing is
