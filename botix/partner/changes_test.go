@@ -38,7 +38,7 @@ func (b *books) limit(c *partner.Client, text, version string) error {
 func TestForeignChanges(t *testing.T) {
 	inBooks(t, botixtest.Config{}, []partner.Option{botix.WithRetry(retry.Default())}, func(b *books) {
 		b.srv.Script(botixtest.On("*").When(func(c botixtest.Call) bool { return c.Method != "GET" }).Every(4).InTurn(
-			slices.Repeat([]botixtest.Fault{botixtest.CutAfter(), botixtest.HTML(504).AfterWork(), botixtest.CutBefore()}, 20)...))
+			slices.Repeat([]botixtest.Fault{botixtest.CutAfter(), botixtest.HTML(502).AfterWork(), botixtest.CutBefore()}, 20)...))
 		began := time.Now()
 		for i := range 10 {
 			version := fmt.Sprintf("v%d", i)
@@ -163,7 +163,7 @@ func TestChangesThatTheLogContradicts(t *testing.T) {
 		"the server's clock is an hour ahead, and an answer was lost": {
 			then: func(b *books) {
 				b.srv.Clock().SetSkew(time.Hour)
-				b.srv.Script(botixtest.On("spendLimitUpdate").Nth(1).Do(botixtest.HTML(504).AfterWork()))
+				b.srv.Script(botixtest.On("spendLimitUpdate").Nth(1).Do(botixtest.HTML(502).AfterWork()))
 				for range 2 {
 					if err := b.limit(b.client, "5.00", "p1"); err == nil {
 						return

@@ -137,7 +137,7 @@ func TestAServerThatKeepsNoAssumedPromise(t *testing.T) {
 		"an error before the work":    {botixtest.Status(500), 2, false},
 		"the answer is lost":          {botixtest.CutAfter(), 2, false},
 		"the request is lost":         {botixtest.CutBefore(), 2, false},
-		"a gateway's page":            {botixtest.HTML(504).AfterWork(), 2, false},
+		"a gateway's page":            {botixtest.HTML(504).AfterWork(), 1, true},
 		"a part's 504 after the work": {botixtest.Status(504).AfterWork(), 1, true},
 		"a part's 504 without id":     {botixtest.Status(504).AfterWork().Without("X-Request-ID"), 1, true},
 		"500 without id":              {botixtest.Status(500).AfterWork().Without("X-Request-ID"), 1, true},

@@ -131,7 +131,7 @@ func TestProvisioningGoesThroughItsStates(t *testing.T) {
 func TestProvisioningThroughAccidents(t *testing.T) {
 	for name, fault := range map[string]botixtest.Fault{
 		"cut before the work": botixtest.CutBefore(), "cut after the work": botixtest.CutAfter(), "half an answer": botixtest.CutBody(10),
-		"a gateway's error": botixtest.HTML(502), "a gateway's error after the work": botixtest.HTML(504).AfterWork(),
+		"a gateway's error": botixtest.HTML(502), "a gateway's error after the work": botixtest.HTML(502).AfterWork(),
 		"an error of its own": botixtest.Status(500), "an error of its own after the work": botixtest.Status(500).AfterWork(),
 		"a part that was not waited for": botixtest.Status(504).AfterWork(), "throttled": botixtest.RateLimited("2"), "throttled for long": botixtest.RateLimited("600"),
 		"empty": botixtest.EmptyBody(),

@@ -188,10 +188,7 @@ func TestTheAuditLogTellsWhichOneItIs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBooks(t, botixtest.Config{Partner: cfg}, nil, func(b *books) {
-				b.srv.Script(botixtest.On("topUpsCreate").Nth(1).Do(botixtest.HTML(504).AfterWork()))
-				if err := b.credit("5.00", "evt_4"); retry.OutcomeOf(err) != retry.Unknown {
-					b.Fatal(err)
-				}
+				b.creditUnseen("5.00", "evt_4")
 				ours := b.behind.Credits("evt_4")[0].ID
 				if _, err := b.sandbox.client.TopUps.Create(b.Context(), b.group, topUp("5.00", "evt_4")); err != nil {
 					b.Fatal(err)
@@ -210,13 +207,10 @@ func TestTheAuditLogTellsWhichOneItIs(t *testing.T) {
 func TestTheAuditLogIsHeededForTheGroupOnly(t *testing.T) {
 	cfg := botixtest.PartnerConfig{Lags: map[string]time.Duration{"transactionsList": 24 * time.Hour}}
 	inBooks(t, botixtest.Config{Partner: cfg}, nil, func(b *books) {
-		b.srv.Script(botixtest.On("topUpsCreate").Nth(1).Do(botixtest.HTML(504).AfterWork()),
-			botixtest.On("auditEventsList").Do(botixtest.Change("another group", func(a *botixtest.Answer) {
-				a.Body = bytes.ReplaceAll(a.Body, []byte(b.group), []byte("grp_other"))
-			})))
-		if err := b.credit("5.00", "evt_4"); retry.OutcomeOf(err) != retry.Unknown {
-			b.Fatal(err)
-		}
+		b.creditUnseen("5.00", "evt_4")
+		b.srv.Script(botixtest.On("auditEventsList").Do(botixtest.Change("another group", func(a *botixtest.Answer) {
+			a.Body = bytes.ReplaceAll(a.Body, []byte(b.group), []byte("grp_other"))
+		})))
 		if r := b.reconciled(b.client, b.open()[0].ID); r.Verdict == ledger.VerdictHappened || r.Operation.TargetID != "" {
 			b.Errorf("the report is %s", r)
 		}

@@ -201,7 +201,7 @@ func TestAnEventLeadsToOneCredit(t *testing.T) {
 			if err != nil || event.Status != ledger.EventHandled || len(event.Operations) != 1 {
 				s.Fatalf("the event is %+v, %v", event, err)
 			}
-			s.srv.Script(botixtest.On("topUpsCreate").Nth(1).Do(botixtest.HTML(504).AfterWork()))
+			s.srv.Script(botixtest.On("topUpsCreate").Nth(1).Do(botixtest.HTML(502).AfterWork()))
 			s.worked(led, 5*time.Minute)
 			if got := s.operation(led, event.Operations[0]); got.Status != ledger.StatusSucceeded {
 				s.Errorf("it stands at %s", got.Status)

@@ -118,7 +118,7 @@ func TestSecretsAreKeptBeforeTheSuccess(t *testing.T) {
 		"the answer is lost, the repeat bare":   {fault: botixtest.CutAfter(), first: lost, sent: 2, outcome: retry.Unknown},
 		"the answer is lost, the repeat null":   {fault: botixtest.CutAfter(), replay: botixtest.SecretNull, first: lost, sent: 2, outcome: retry.Unknown},
 		"the answer is lost, the repeat masked": {fault: botixtest.CutAfter(), replay: botixtest.SecretMasked, first: lost, sent: 2, outcome: retry.Unknown},
-		"a gateway's error, the repeat whole":   {fault: botixtest.HTML(504).AfterWork(), replay: botixtest.SecretWhole, first: kept, sent: 2, inPlaces: 1},
+		"a gateway's error, the repeat whole":   {fault: botixtest.HTML(502).AfterWork(), replay: botixtest.SecretWhole, first: kept, sent: 2, inPlaces: 1},
 		"the request is lost":                   {fault: botixtest.CutBefore(), first: kept, sent: 2, inPlaces: 1},
 		"throttled":                             {fault: botixtest.RateLimited("1"), first: kept, sent: 2, inPlaces: 1},
 		"the store cannot be asked":             {safe: &safe{asking: 2}, fault: botixtest.CutAfter(), first: open, sent: 3, outcome: retry.Unknown, resumed: lost},

@@ -54,6 +54,17 @@ func inBooks(t *testing.T, cfg botixtest.Config, opts []partner.Option, test fun
 	})
 }
 
+// creditUnseen is credit of which only a request id is known: a gateway answers, and no
+// list can be read.
+func (b *books) creditUnseen(text, event string) {
+	b.Helper()
+	b.srv.Script(botixtest.On("topUpsCreate").Nth(1).Do(botixtest.HTML(502).AfterWork()), botixtest.On("transactionsList").Do(botixtest.Status(503)))
+	if err := b.credit(text, event); retry.OutcomeOf(err) != retry.Unknown {
+		b.Fatal(err)
+	}
+	b.srv.ClearScript()
+}
+
 // credit tops up for a payment, whose event is the intent too.
 func (b *books) credit(text, event string) error {
 	_, err := b.client.TopUps.Create(b.Context(), b.group, topUp(text, event),
@@ -385,9 +396,8 @@ func TestDifferencesOfAWalletAddUp(t *testing.T) {
 					event, text := fmt.Sprintf("rnd_%d", i), fmt.Sprintf("%d.%02d", 1+random.IntN(9), random.IntN(100))
 					switch random.IntN(8) {
 					case 0:
-						b.srv.Script(botixtest.On("topUpsCreate").Nth(1).Times(1).Do([]botixtest.Fault{
-							botixtest.CutAfter(), botixtest.CutBefore(), botixtest.HTML(504).AfterWork(),
-						}[random.IntN(3)]))
+						fault := []botixtest.Fault{botixtest.CutAfter(), botixtest.CutBefore(), botixtest.HTML(502).AfterWork()}[random.IntN(3)]
+						b.srv.Script(botixtest.On("topUpsCreate").Nth(1).Times(1).Do(fault), botixtest.On("transactionsList").Do(botixtest.Status(503)))
 						if err := b.credit(text, event); retry.OutcomeOf(err) != retry.Unknown {
 							b.Fatal(err)
 						}

@@ -57,7 +57,6 @@ func decide(op *Operation, v retry.Verdict, last *retry.Attempt, refused int, re
 	case Neither:
 		return stop
 	}
-	failed := last.Status >= http.StatusInternalServerError
 	switch {
 	case op.Careful && op.Look != nil:
 		return look
@@ -65,8 +64,10 @@ func decide(op *Operation, v retry.Verdict, last *retry.Attempt, refused int, re
 		return stop
 	case coded:
 		return resend // the server says that one is under way
-	case !failed, op.Endpoint.Proof == ProofKey && lost(last):
+	case last.Status < http.StatusInternalServerError:
 		return again
+	case op.Endpoint.Secret && op.Endpoint.Proof == ProofKey && last.Code == "":
+		return again // a page in place of the answer, which alone shows the secret
 	case op.Look != nil:
 		return look
 	case op.Endpoint.Proof == ProofKey && !recorded:
@@ -76,13 +77,11 @@ func decide(op *Operation, v retry.Verdict, last *retry.Attempt, refused int, re
 }
 
 // served reports whether the platform itself has answered, and so is done with the
-// request: what stands between it and us gives no request id. A 504 tells of a part of
-// the platform that did not wait for another.
-func served(a *retry.Attempt) bool {
-	failed := a.Status >= http.StatusInternalServerError && a.Status != http.StatusGatewayTimeout
-	return a.RequestID != "" && (failed || a.Status/100 == 2)
-}
+// request. What stands between it and us knows neither its codes nor its request ids.
+func served(a *retry.Attempt) bool { return failed(a) || a.Status/100 == 2 && a.RequestID != "" }
 
-// lost reports whether the platform's own answer is not known: what came, if anything,
-// is another's. An error that has the API's code is its own, also a 504.
-func lost(a *retry.Attempt) bool { return !served(a) && a.Code == "" }
+// failed reports whether it has answered with an error of its own. A 504 tells of a
+// part of the platform that did not wait for another.
+func failed(a *retry.Attempt) bool {
+	return a.Code != "" && a.Status >= http.StatusInternalServerError && a.Status != http.StatusGatewayTimeout
+}

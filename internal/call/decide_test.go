@@ -19,6 +19,8 @@ func TestDecide(t *testing.T) {
 	final := retry.Verdict{Outcome: retry.Unknown, Rule: "unclear"}
 	lane := ep(ByNature, ProofNone)
 	lane.Lane = "contact:{id}"
+	secret := ep(HonoursKeys, ProofKey)
+	secret.Secret = true
 	for _, tt := range []struct {
 		name    string
 		op      Operation
@@ -65,8 +67,11 @@ func TestDecide(t *testing.T) {
 			retry.Verdict{Outcome: retry.Throttled, Again: true}, 429, 0, resend},
 		{"proof key, 500: that it is stored is only assumed", Operation{Endpoint: ep(HonoursKeys, ProofKey), Look: looks}, unclear, 500, 0, look},
 		{"proof key, 500, nothing to look at", Operation{Endpoint: ep(HonoursKeys, ProofKey)}, unclear, 500, 0, resend},
-		{"proof key, 502 of something between: the answer was lost", Operation{Endpoint: ep(HonoursKeys, ProofKey), Look: looks}, unclear, -502, 0, resendLate},
-		{"proof key, 504", Operation{Endpoint: ep(HonoursKeys, ProofKey), Look: looks}, unclear, 504, 0, resendLate},
+		{"proof key, 502 of something between", Operation{Endpoint: ep(HonoursKeys, ProofKey), Look: looks}, unclear, -502, 0, look},
+		{"proof key, the same, nothing to look at", Operation{Endpoint: ep(HonoursKeys, ProofKey)}, unclear, -502, 0, resendLate},
+		{"a secret, 500: no repeat brings it", Operation{Endpoint: secret, Look: looks}, unclear, 500, 0, look},
+		{"a secret, 502 of something between: only the lost answer shows it", Operation{Endpoint: secret, Look: looks}, unclear, -502, 0, resendLate},
+		{"proof key, 504", Operation{Endpoint: ep(HonoursKeys, ProofKey), Look: looks}, unclear, 504, 0, look},
 		{"proof key, cut: that the key is locked is only assumed", Operation{Endpoint: ep(HonoursKeys, ProofKey), Look: looks}, unclear, 0, 0, resendLate},
 		{"proof key, in progress", Operation{Endpoint: ep(HonoursKeys, ProofKey), Look: looks},
 			retry.Verdict{Outcome: retry.Unknown, Rule: retry.RuleCode, Again: true}, 409, 0, resend},
@@ -84,8 +89,11 @@ func TestDecide(t *testing.T) {
 			retry.Verdict{Outcome: retry.Conflict}, 409, 0, stop},
 	} {
 		last := &retry.Attempt{Status: tt.status, RequestID: "r"}
-		if tt.status < 0 { // a page that is not the API's
+		switch {
+		case tt.status < 0: // a page that is not the API's
 			last = &retry.Attempt{Status: -tt.status}
+		case tt.status >= 500:
+			last.Code = "SERVER_ERROR"
 		}
 		if got := decide(&tt.op, tt.v, last, tt.refused, false); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
@@ -93,7 +101,7 @@ func TestDecide(t *testing.T) {
 	}
 	key := Operation{Endpoint: ep(HonoursKeys, ProofKey)}
 	for name, seen := range map[string]*retry.Attempt{
-		"500":                           {Status: 500, RequestID: "r"},
+		"500":                           {Status: 500, RequestID: "r", Code: "SERVER_ERROR"},
 		"504 with a code of the API":    {Status: 504, RequestID: "r", Code: "TIMEOUT"},
 		"500 that has a code and no id": {Status: 500, Code: "SERVER_ERROR"},
 	} {

@@ -186,8 +186,8 @@ func (r *run) unsettled() time.Duration {
 	case r.op.Careful:
 		return r.engine.Settle
 	}
-	if r.Reading.Envelope && r.Answer.Status != http.StatusGatewayTimeout {
-		return 0 // its own answer
+	if failed(r.last()) {
+		return 0
 	}
 	return time.Until(r.last().Started.Add(r.engine.ServerTime))
 }

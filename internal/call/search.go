@@ -2,7 +2,6 @@ package call
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/botix-pro/sdk-go/ledger"
@@ -41,7 +40,7 @@ func (s *Search) After(a *retry.Attempt, serverTime time.Duration) {
 	if done := a.Started.Add(serverTime); s.Done.Before(done) {
 		s.Done = done
 	}
-	s.Answered = a.Code != "" && a.Status != http.StatusGatewayTimeout
+	s.Answered = failed(a)
 }
 
 // knowing is what a ledger knows of an operation that helps a look.

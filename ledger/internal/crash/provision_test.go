@@ -51,7 +51,7 @@ func signups() []signup {
 	for _, on := range []string{"groupsCreate", "keysCreate", "spendLimitUpdate"} {
 		for name, fault := range map[string]botixtest.Fault{
 			"not sent": botixtest.CutBefore(), "answer lost": botixtest.CutAfter(), "5xx before": botixtest.HTML(502),
-			"5xx after": botixtest.HTML(504).AfterWork(), "5xx of its own": botixtest.Status(503), "429": botixtest.RateLimited("1"),
+			"5xx after": botixtest.HTML(502).AfterWork(), "5xx of its own": botixtest.Status(503), "429": botixtest.RateLimited("1"),
 		} {
 			all = append(all, signup{trouble: trouble{name: name, on: on, fault: []botixtest.Fault{fault}, replay: botixtest.SecretWhole}})
 		}

@@ -96,7 +96,7 @@ func TestBalancesAreTheSumOfThePayments(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = st.Close() })
 	for _, fault := range []botixtest.Fault{
-		botixtest.CutBefore(), botixtest.CutAfter(), botixtest.CutAfter(), botixtest.HTML(502), botixtest.HTML(504).AfterWork(),
+		botixtest.CutBefore(), botixtest.CutAfter(), botixtest.CutAfter(), botixtest.HTML(502), botixtest.HTML(502).AfterWork(),
 		botixtest.RateLimited("0"), botixtest.EmptyBody(), botixtest.Delay(100 * time.Millisecond),
 	} {
 		st.Script(botixtest.On("*").WithProbability(0.02).Do(fault))

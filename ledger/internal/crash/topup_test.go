@@ -40,7 +40,7 @@ func credits() []credit {
 	all := []credit{{name: "fair"}, {name: "fair", expired: true}}
 	for name, fault := range map[string]botixtest.Fault{
 		"not sent": botixtest.CutBefore(), "answer lost": botixtest.CutAfter(), "5xx before": botixtest.HTML(502),
-		"5xx after": botixtest.HTML(504).AfterWork(), "5xx of its own, after": botixtest.Status(502).AfterWork(), "429": botixtest.RateLimited("1"),
+		"5xx after": botixtest.HTML(502).AfterWork(), "5xx of its own, after": botixtest.Status(502).AfterWork(), "429": botixtest.RateLimited("1"),
 		"half an answer": botixtest.CutBody(20),
 	} {
 		all = append(all, credit{name: name, fault: &fault}, credit{name: name, fault: &fault, expired: true})
