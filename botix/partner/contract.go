@@ -41,11 +41,10 @@ type Contract struct {
 	// memory.
 	Retention time.Duration
 
-	// StoresEveryAnswer: the server stores every final answer under its key,
-	// errors too. It is relied on only without a ledger: then a server error is
-	// answered by a repeat under the same key. When it is false, such an error ends
-	// the call with the outcome unknown, as it does with a ledger whatever this
-	// says, unless a look tells more.
+	// StoresEveryAnswer: the server stores every final answer under its key, errors
+	// too. With a ledger that is not relied on: a server error is looked into. Without
+	// one it is answered by a repeat under the key; where this is false, it ends the
+	// call with the outcome unknown.
 	StoresEveryAnswer bool
 
 	// Scopes has the scope that an operation needs, by its name in Routes. They are

@@ -72,7 +72,9 @@
 //	ledger.ErrResultNotKept            it was done before                   the secret was shown then
 //
 // and, before doing anything again, [retry.OutcomeOf]: when it is Unknown the change
-// may have been made, and is repeated under the same key, never under a new one.
+// may have been made, and is repeated under the same intent or key, never under a new
+// one. With a ledger that is always safe; without one [botix.Error.Next] says whether
+// it is.
 //
 // # Reconciling
 //
