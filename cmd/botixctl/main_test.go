@@ -76,6 +76,7 @@ func TestUsage(t *testing.T) {
 		{"sandbox now", 2, "", `unexpected argument "now"`},
 		{"sandbox -plan gold", 2, "", `there is no plan "gold"`},
 		{"sandbox -window 0s", 2, "", "more than zero"},
+		{"sandbox -in-flight never", 2, "", "it takes both, refuse, wait"},
 		{"sandbox -deprecated soon", 2, "", "-deprecated"},
 		{"sandbox -addr nowhere:x", 1, "", "botixctl sandbox: listen"},
 		{"sandbox -balance 1e3", 1, "", "botixctl sandbox: partner configuration: Balance must be a decimal"},
@@ -152,6 +153,44 @@ func TestSandboxServesUntilItIsStopped(t *testing.T) {
 }
 
 // The partner half is served too, with the names that a file gives it.
+// What is promised of keys is for the flags to say.
+func TestSandboxKeepsTheAnswersThatItIsToldTo(t *testing.T) {
+	for flags, want := range map[string]int{"": 500, "-partner-stores success -partner-unlocked": 201, "-partner-stores everything": 500} {
+		t.Run(flags, func(t *testing.T) {
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			stdout, stderr := &output{wrote: make(chan struct{}, 1)}, new(bytes.Buffer)
+			code := make(chan int)
+			go func() {
+				code <- toolWith(stdout, stderr).run(ctx, append([]string{"sandbox", "-addr", "127.0.0.1:0", "-fault", "groupsCreate nth=1 status-after=500"}, strings.Fields(flags)...))
+			}()
+			found := regexp.MustCompile(`(?s)URL +(\S+).*partner key +(btx_prt_\S+)`).FindStringSubmatch(stdout.wait(t, "Ctrl-C"))
+			var status int
+			for range 2 {
+				request, err := http.NewRequestWithContext(ctx, "POST", found[1]+"/partner/v1/groups", strings.NewReader(`{"name":"Кофейня"}`))
+				if err != nil {
+					t.Fatal(err)
+				}
+				request.Header.Set("Authorization", "Bearer "+found[2])
+				request.Header.Set("Idempotency-Key", "k-1")
+				answer, err := http.DefaultClient.Do(request)
+				if err != nil {
+					t.Fatal(err)
+				}
+				status = answer.StatusCode
+				_ = answer.Body.Close() // only its status counts
+			}
+			if status != want {
+				t.Errorf("the repeat was answered %d, want %d", status, want)
+			}
+			stop()
+			if code := <-code; code != 0 || stderr.Len() > 0 {
+				t.Errorf("exit code %d, %s", code, stderr)
+			}
+		})
+	}
+}
+
 func TestSandboxServesThePartnerHalf(t *testing.T) {
 	table := filepath.Join(t.TempDir(), "table.json")
 	if err := os.WriteFile(table, []byte(`{"prefix":"/reseller","routes":{"balanceGet":"GET money"},"fields":{"balance":"credits"}}`), 0o600); err != nil {

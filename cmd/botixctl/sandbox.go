@@ -7,7 +7,9 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,6 +79,14 @@ func declareSandbox(flags *flag.FlagSet, now time.Time) *sandboxFlags {
 		o.renamed = true
 		return err
 	})
+	flags.BoolVar(&o.config.StoreServerErrors, "stores-errors", false, "the public API keeps a server error under its Idempotency-Key")
+	choice(flags, "in-flight", "a second request under a key that is being worked on: `both` are executed, wait or refuse", &o.config.InFlight, map[string]botixtest.InFlight{
+		"both": botixtest.ExecuteBoth, "wait": botixtest.WaitForFirst, "refuse": botixtest.RefuseInFlight,
+	})
+	choice(flags, "partner-stores", "what the Partner API keeps under a key: `final` answers, success or everything", &o.config.Partner.Storage, map[string]botixtest.Storage{
+		"final": botixtest.StoreFinal, "success": botixtest.StoreSuccess, "everything": botixtest.StoreEverything,
+	})
+	flags.BoolVar(&o.config.Partner.Unlocked, "partner-unlocked", false, "the Partner API executes two requests under one key side by side")
 	flags.Uint64Var(&o.config.Seed, "seed", 0, "of keys, ids and the probability of faults")
 	flags.IntVar(&o.contacts, "contacts", 3, "how many contacts are there from the start")
 	flags.Func("deprecated", "this version of the API goes on that `date`, YYYY-MM-DD", func(text string) error {
@@ -94,6 +104,18 @@ func declareSandbox(flags *flag.FlagSet, now time.Time) *sandboxFlags {
 		return err
 	})
 	return o
+}
+
+// choice declares a flag that takes one of some words.
+func choice[T any](flags *flag.FlagSet, name, usage string, to *T, of map[string]T) {
+	flags.Func(name, usage, func(word string) error {
+		value, ok := of[word]
+		if !ok {
+			return fmt.Errorf("it takes %s", strings.Join(slices.Sorted(maps.Keys(of)), ", "))
+		}
+		*to = value
+		return nil
+	})
 }
 
 // check says what is wrong with the flags.
