@@ -150,7 +150,7 @@ func (d *Drive) yield(ctx context.Context, failure error) error {
 	case asked:
 		row.NotBefore = max(row.NotBefore, wait.Until.UnixMilli())
 	case failure != nil:
-		row.NotBefore = max(row.NotBefore, d.restUntil(&row, now))
+		row.NotBefore = max(row.NotBefore, restUntil(&row, now))
 	}
 	return d.giveBack(ctx, &row)
 }

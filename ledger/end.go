@@ -136,7 +136,7 @@ func (d *Drive) end(ctx context.Context, tx store.Tx, a store.Attempt, e *Ending
 	case stands.Status == StatusSucceeded:
 		succeed(&row, e.Result, e.Target)
 	case d.worker && !e.goesOn() && !stands.Status.Final() && stands.Next != NextPerson:
-		row.NotBefore = max(row.NotBefore, d.restUntil(&row, row.UpdatedAt))
+		row.NotBefore = max(row.NotBefore, restUntil(&row, row.UpdatedAt))
 	}
 	lease := released(row.Lease)
 	if e.goesOn() {

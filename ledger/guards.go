@@ -153,7 +153,7 @@ func (b *barrier) stop(ctx context.Context, tx store.Tx, d *Drive, row *store.Op
 		return moveParent(ctx, tx, row)
 	}
 	if d.worker {
-		row.NotBefore = d.restUntil(row, now)
+		row.NotBefore = restUntil(row, now)
 	}
 	next := released(row.Lease)
 	err := tx.Update(ctx, row, next)

@@ -77,7 +77,7 @@ func (d *Drive) nextTime(ctx context.Context, tx store.Tx, row *store.Operation,
 	if wait, asked := errors.AsType[*retry.WaitError](failure); asked {
 		at = wait.Until.UnixMilli()
 	} else if failure != nil {
-		at = d.restUntil(row, at)
+		at = restUntil(row, at)
 	}
 	for i := range children {
 		if !Status(children[i].Status).Final() {

@@ -181,7 +181,7 @@ func (d *Drive) moveFor(why string, cause Cause, release bool, to func(standing)
 			// What is now to be looked up is looked up at once.
 			newly := stands.Next == NextLook && d.op.NextStep != string(NextLook)
 			if d.worker && !stands.Status.Final() && stands.Next != NextPerson && !newly {
-				row.NotBefore = max(row.NotBefore, d.restUntil(&row, row.UpdatedAt))
+				row.NotBefore = max(row.NotBefore, restUntil(&row, row.UpdatedAt))
 			}
 		}
 		if !stands.PossiblySent {

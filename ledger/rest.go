@@ -25,9 +25,11 @@ const (
 )
 
 // restUntil is when a worker may take the operation up again: after as long as it
-// has been tried already, so that the pauses grow by themselves, across restarts
-// and whoever the worker is. Operations that failed together return apart.
-func (d *Drive) restUntil(row *store.Operation, now int64) int64 {
+// has been tried already, so that the pauses grow by themselves, across restarts and
+// whoever the worker is. Operations that failed together return apart. Each pause is
+// drawn anew: of the id alone, two whose draws are near each other would meet every
+// time.
+func restUntil(row *store.Operation, now int64) int64 {
 	tried := time.Duration(now-max(row.CreatedAt, row.FirstSentAt)) * time.Millisecond
 	pause := min(max(tried, shortestRest), longestRest).Milliseconds()
 	drawn := sha256.Sum256(binary.BigEndian.AppendUint64([]byte(row.ID), uint64(now)))

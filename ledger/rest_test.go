@@ -13,14 +13,13 @@ import (
 // come to be, their rests part them: none are together four times in a row.
 func TestRestsPartThoseThatCameTogether(t *testing.T) {
 	const pairs, together = 2000, time.Second
-	var d Drive
 	stuck := 0
 	for i := range pairs {
 		a, b := &store.Operation{ID: uuid.NewString()}, &store.Operation{ID: uuid.NewString()}
 		met := 0
 		for now := time.Hour; met < 4; now += longestRest {
 			at := (now + time.Duration(i)*time.Minute).Milliseconds()
-			if time.Duration(max(d.restUntil(a, at)-d.restUntil(b, at), d.restUntil(b, at)-d.restUntil(a, at)))*time.Millisecond > together {
+			if apart := time.Duration(restUntil(a, at)-restUntil(b, at)) * time.Millisecond; apart.Abs() > together {
 				break
 			}
 			met++
