@@ -9,21 +9,25 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/botix-pro/sdk-go/botix/botixtest"
+	"github.com/botix-pro/sdk-go/ledger"
+	"github.com/botix-pro/sdk-go/ledger/sqlite"
 	"github.com/botix-pro/sdk-go/webhookverify"
 )
 
 // The program in docs/worker.md is built as it stands there and run. A payment comes
-// before the sign-up, everything comes twice, and a second process comes after the
-// first: there is one customer, with one credit for each payment.
+// before the sign-up, everything comes twice, the process is killed between a credit
+// and its answer, and a second one goes on when the lease of the first has run out:
+// there is one customer, with one credit for each payment.
 func TestTheWorkerOfThePageWorks(t *testing.T) {
 	t.Parallel()
 	program := buildPage(t, "../../docs/worker.md")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	sandbox, err := botixtest.Start(botixtest.Config{})
 	if err != nil {
@@ -37,20 +41,30 @@ func TestTheWorkerOfThePageWorks(t *testing.T) {
 	p := &pageWorker{program: program, dir: t.TempDir(), sandbox: sandbox}
 	account := sandbox.Partner(1)
 
+	sandbox.Script(botixtest.On("topUpsCreate").Nth(1).Do(botixtest.DelayAfter(5 * time.Second)))
 	p.start(ctx, t)
 	p.deliver(ctx, t, "msg_1", `{"type":"payment.succeeded","id":"pay_1","customer":"cust_42","amount":"50.00"}`, http.StatusNoContent)
 	p.deliver(ctx, t, "msg_2", `{"type":"customer.signed_up","id":"signup_1","customer":"cust_42","amount":"100.00"}`, http.StatusNoContent)
 	p.deliver(ctx, t, "msg_1", `{"type":"payment.succeeded","id":"pay_1","customer":"cust_42","amount":"50.00"}`, http.StatusNoContent)
 	p.deliver(ctx, t, "msg_3", `no JSON`, http.StatusNoContent)
 	p.until(ctx, t, "the first credit", func() bool { return len(account.Credits("pay_1/1")) > 0 })
-	p.stop(t)
+	p.kill(t)
 
 	p.start(ctx, t)
 	p.deliver(ctx, t, "msg_2", `{"type":"customer.signed_up","id":"signup_1","customer":"cust_42","amount":"100.00"}`, http.StatusNoContent)
 	p.deliver(ctx, t, "msg_4", `{"type":"payment.succeeded","id":"pay_1","customer":"cust_42","amount":"50.00"}`, http.StatusNoContent)
 	p.deliver(ctx, t, "msg_5", `{"type":"payment.succeeded","id":"pay_2","customer":"cust_42","amount":"7.00"}`, http.StatusNoContent)
 	p.until(ctx, t, "the second credit", func() bool { return len(account.Credits("pay_2/1")) > 0 })
+	p.until(ctx, t, "the stored answer about the first", func() bool {
+		return slices.ContainsFunc(sandbox.Journal().Calls("topUpsCreate"), func(c botixtest.Call) bool { return c.Replayed })
+	})
 	p.stop(t)
+	for _, reference := range []string{"pay_1/1", "pay_2/1"} {
+		if n := len(account.Credits(reference)); n != 1 {
+			t.Errorf("%s was credited %d times", reference, n)
+		}
+	}
+	p.allDone(t)
 
 	groups := account.GroupsOf("cust_42")
 	if len(groups) != 1 {
@@ -152,6 +166,17 @@ func (p *pageWorker) start(ctx context.Context, t *testing.T) {
 	}(p.read)
 }
 
+// kill leaves the program no time for anything.
+func (p *pageWorker) kill(t *testing.T) {
+	t.Helper()
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if readErr, err := <-p.read, p.cmd.Wait(); err == nil || readErr != nil {
+		t.Fatalf("the program was to be killed, and has ended with %v, %v", err, readErr)
+	}
+}
+
 // stop interrupts the program, which has to end well.
 func (p *pageWorker) stop(t *testing.T) {
 	t.Helper()
@@ -161,6 +186,32 @@ func (p *pageWorker) stop(t *testing.T) {
 	readErr := <-p.read // all it says is read before it is waited for
 	if err := p.cmd.Wait(); err != nil || readErr != nil {
 		t.Fatalf("the program ended with %v, %v; it said\n%s", err, readErr, &p.said)
+	}
+}
+
+// allDone looks into the ledger that the program has left.
+func (p *pageWorker) allDone(t *testing.T) {
+	t.Helper()
+	led, err := sqlite.Open(t.Context(), filepath.Join(p.dir, "ops.db"), ledger.Namespace("shop-prod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := led.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	n := 0
+	for op, err := range led.All(t.Context(), ledger.Filter{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n++; op.Status != ledger.StatusSucceeded {
+			t.Errorf("operation %s of %s is %s", op.Intent.Action, op.Intent.Customer, op.Status)
+		}
+	}
+	if want := 6; n != want { // the workflow and its three steps, two credits
+		t.Errorf("%d operations are recorded, want %d", n, want)
 	}
 }
 
