@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -288,6 +290,47 @@ func TestASecretThatWasKeptBeforeTheEnd(t *testing.T) {
 
 // The end of the caller's context does not lose a secret, and without a ledger the
 // store is asked by the key.
+// Why a secret is lost is what the store said: the error tells it, and so does each
+// warning before. A store that says the secret itself is not repeated.
+func TestWhyASecretIsLost(t *testing.T) {
+	for name, says := range map[string]func(string) error{
+		"the disk is full":   func(string) error { return errSafe },
+		"it says the secret": func(secret string) error { return errors.New("cannot write " + secret) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log bytes.Buffer
+			logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+			file := ledgerFile(t)
+			inBubble(t, botixtest.Config{}, nil, func(s *sandbox) {
+				s.ledger(file, func(led *ledger.Ledger) {
+					store := &stubborn{safe: &safe{}, says: says}
+					c, group := s.reseller(led, store.safe, botix.WithSecretStore(store), botix.WithLogger(logger)), s.group("Кофейня")
+					_, err := c.Keys.Create(s.Context(), group, partner.CreateKey{Function: "bot"}, botix.WithIntent(intent("cust_42")))
+					if !errors.Is(err, partner.ErrSecretLost) || strings.Count(err.Error(), partner.ErrSecretLost.Error()) != 1 {
+						s.Fatalf("Create = %v", err)
+					}
+					leaks := errors.Is(says("x"), errSafe) != errors.Is(err, errSafe)
+					if all := err.Error() + log.String(); leaks || store.secret == "" || strings.Contains(all, store.secret) || strings.Count(all, "did not take it") < 2 {
+						s.Errorf("Create = %v, and the log is\n%s", err, &log)
+					}
+				})
+			})
+		})
+	}
+}
+
+// stubborn is a store that takes nothing.
+type stubborn struct {
+	*safe
+	says   func(secret string) error
+	secret string
+}
+
+func (s *stubborn) Put(_ context.Context, _ string, secret botix.Secret) error {
+	s.secret = secret.Reveal()
+	return s.says(s.secret)
+}
+
 func TestSecretsWithoutALedger(t *testing.T) {
 	inBubble(t, botixtest.Config{}, nil, func(s *sandbox) {
 		group := s.group("Кофейня")

@@ -90,6 +90,7 @@ type run struct {
 	refused int  // attempts the server refused for now
 	first   Send
 	read    []ledger.Look // by the last looks
+	unkept  error         // why the store did not take the secret, when it was at hand
 }
 
 // drive carries out one plan after the other until nothing more is to be done.

@@ -3,6 +3,8 @@ package call
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/botix-pro/sdk-go/ledger"
 	"github.com/botix-pro/sdk-go/retry"
@@ -70,7 +72,14 @@ func (r *run) keep(ctx context.Context, v retry.Verdict) retry.Verdict {
 	v = retry.Verdict{Outcome: retry.Unknown, Rule: ruleNotKept, Again: true}
 	if errors.Is(err, ErrSecretLost) || decide(r.op, v, r.last(), r.refused, r.recording()) == stop {
 		v.Rule, v.Again = ruleSecretLost, false
-		err = errors.Join(ErrSecretLost, err)
+		if errors.Is(err, ErrSecretLost) {
+			err = r.unkept
+		}
+		if err == nil {
+			err = ErrSecretLost
+		} else {
+			err = fmt.Errorf("%w: %w", ErrSecretLost, err)
+		}
 		r.Reading.Code = ledger.CodeSecretLost
 	}
 	a := r.last()
@@ -129,14 +138,28 @@ func (r *run) put(ctx context.Context) error {
 	if has, e := r.engine.Kept(context.WithoutCancel(ctx), ref); e == nil && has {
 		return nil
 	}
+	r.unkept = err
 	return err
+}
+
+// notKept is why a store did not take a secret: told and logged, as what the program's
+// own code says, but never with the secret in it.
+func notKept(err error, secret string) error {
+	if strings.Contains(err.Error(), secret) {
+		return errors.New("the store of secrets did not take it, and its error is not shown: it holds the secret")
+	}
+	return fmt.Errorf("the store of secrets did not take it: %w", err)
 }
 
 func (r *run) putAgain(ctx context.Context, ref, secret string) error {
 	backoff := r.engine.Policy.NewBackOff()
 	for n := 1; ; n++ {
 		err := r.engine.Vault.Put(ctx, ref, secret)
-		if err == nil || n == r.engine.Policy.MaxAttempts {
+		if err == nil {
+			return nil
+		}
+		err = notKept(err, secret)
+		if n == r.engine.Policy.MaxAttempts {
 			return err
 		}
 		wait, e := backoff.Next(ctx, 0)

@@ -198,10 +198,15 @@ func (r *run) sleep(ctx context.Context, p plan) error {
 	if a == nil { // the first attempt
 		return nil
 	}
-	r.engine.Log.LogAttrs(ctx, slog.LevelWarn, "trying again",
+	attrs := []slog.Attr{
 		slog.String("op", r.op.Endpoint.Name), slog.String("operation", r.op.ID),
 		slog.Int("attempt", a.Number), slog.String("outcome", a.Outcome.String()),
 		slog.Int("status", a.Status), slog.String("code", a.Code),
-		slog.String("request_id", a.RequestID), slog.Duration("pause", p.wait))
+		slog.String("request_id", a.RequestID), slog.Duration("pause", p.wait),
+	}
+	if a.Rule == ruleNotKept && a.Err != nil { // of this run
+		attrs = append(attrs, slog.String("error", a.Err.Error()))
+	}
+	r.engine.Log.LogAttrs(ctx, slog.LevelWarn, "trying again", attrs...)
 	return retry.Sleep(ctx, p.wait)
 }
