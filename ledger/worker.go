@@ -268,7 +268,11 @@ func (s *shift) finish(j *job) {
 		c.until = until
 	}
 	if j.err != nil && s.work.Err() == nil {
-		withStack(s.config.Log, j.err).WarnContext(s.work, "worker: an operation did not end", "operation", j.id,
+		level := slog.LevelWarn
+		if errors.Is(j.err, ErrBlocked) { // it is fine, and waits for another
+			level = slog.LevelDebug
+		}
+		withStack(s.config.Log, j.err).Log(s.work, level, "worker: an operation did not end", "operation", j.id,
 			"status", j.drive.op.Status, "next", j.drive.op.NextStep, "not_before", moment(j.drive.op.NotBefore), "error", j.err)
 	}
 }

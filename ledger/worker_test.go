@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/botix-pro/sdk-go/ledger"
@@ -136,6 +139,51 @@ func run(t *testing.T, led *ledger.Ledger, id string) *ledger.Operation {
 		t.Fatal(err)
 	}
 	return op
+}
+
+// That an operation waits for another is no reason to look after it: the other is one.
+func TestWhatIsBlockedIsNotWarnedOf(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := &executor{outcome: func(int64) retry.Outcome { return retry.Unknown }}
+		led, _ := openShop(t, filepath.Join(t.TempDir(), "ops.db"), e)
+		var ids []string
+		for n := range 2 {
+			op, err := led.Enqueue(t.Context(), ledger.Draft{
+				ID: fmt.Sprintf("0190-%d", n), Intent: ledger.Intent{Customer: "c", Action: "a", Version: fmt.Sprint(n)}, Group: "wallet:7",
+				API: workplace.API, Origin: workplace.Origin, Credential: workplace.Credential,
+				Payload: ledger.Payload{Method: "POST", Path: "/orders", Body: []byte("{}")},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, op.ID)
+		}
+		var logged strings.Builder
+		w, err := ledger.NewWorker(led, ledger.WorkerConfig{Concurrency: 1, Poll: time.Second,
+			Log: slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		if err := w.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		levels := map[string]int{}
+		for line := range strings.Lines(logged.String()) {
+			for n, id := range ids {
+				if strings.Contains(line, "operation="+id) {
+					_, level, _ := strings.Cut(line, "level=")
+					level, _, _ = strings.Cut(level, " ")
+					levels[fmt.Sprintf("%d %s", n, level)]++
+				}
+			}
+		}
+		if levels["0 WARN"] == 0 || levels["1 DEBUG"] == 0 || levels["1 WARN"] > 0 {
+			t.Errorf("the lines are %v of\n%s", levels, &logged)
+		}
+	})
 }
 
 // F059: a worker that has read what is due and claims it late takes back neither
