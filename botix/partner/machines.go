@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -148,6 +149,19 @@ func (c *Client) newKey(ctx context.Context, i ledger.Intent, group GroupID, fun
 // mostReplacements is how many keys may take the place of one.
 const mostReplacements = 3
 
+// replacements is how many operations were issued in the place of the first until this
+// one: its version ends with ~n ([ledger.VerdictReissue]).
+func replacements(op *ledger.Operation) int {
+	if op.Supersedes == "" {
+		return 0
+	}
+	made, err := strconv.Atoi(op.Intent.Version[strings.LastIndexByte(op.Intent.Version, '~')+1:])
+	if err != nil {
+		return mostReplacements // a person is to see it
+	}
+	return made
+}
+
 // recoverKey decides about an operation that made a key whose secret is lost.
 func (c *Client) recoverKey(ctx context.Context, f *ledger.Flow, group GroupID, op *ledger.Operation) (v ledger.Verdict, by ledger.Decision, err error) {
 	if !lostSecret(op) {
@@ -162,13 +176,7 @@ func (c *Client) recoverKey(ctx context.Context, f *ledger.Flow, group GroupID, 
 		by.Why = "the store has the secret after all"
 		return ledger.Verdict{Kind: ledger.VerdictHappened, Target: ledger.Target{Kind: op.TargetKind, ID: op.TargetID, Made: true}}, by, nil
 	}
-	made := 0
-	for _, step := range f.Steps() { // each was revoked before another was made
-		if step.Intent.Action == ledger.ActionRevokeKey {
-			made++
-		}
-	}
-	if made >= mostReplacements {
+	if replacements(op) >= mostReplacements {
 		return v, by, nil
 	}
 	live, err := c.lostIsLive(ctx, group, op)

@@ -52,7 +52,7 @@ func OnProvisioned(tell func(context.Context, *Provisioning) error) Option {
 
 // WithLostKeysReplaced lets a machine replace a key whose secret is lost, without a
 // person: it revokes the key, and then makes another in its place. It gives up after
-// three, since then it is the store that is broken.
+// three for one key, since then it is the store that is broken.
 func WithLostKeysReplaced() Option { return own(func(s *settings) { s.replaceLost = true }) }
 
 // settings are what the options of this package set.

@@ -430,6 +430,43 @@ func TestLostKeysAreReplaced(t *testing.T) {
 	}
 }
 
+// How often a key may be replaced is counted for each: four that lose one secret are
+// four that are replaced once.
+func TestEachKeyIsReplacedForItself(t *testing.T) {
+	file := ledgerFile(t)
+	inBubble(t, botixtest.Config{}, nil, func(s *sandbox) {
+		s.ledger(file, func(led *ledger.Ledger) {
+			customer, vault := cafe(), &failsFirst{&safe{}, led}
+			customer.KeyFunctions = []partner.KeyFunction{"bot", "crm", "shop", "mail", "chat"}
+			c := s.reseller(led, vault.safe, botix.WithSecretStore(vault), partner.WithLostKeysReplaced())
+			p, err := c.Provision(s.Context(), customer)
+			if err != nil {
+				s.Fatalf("Provision = %+v, %v", p, err)
+			}
+			s.ready(p, vault.safe, customer.KeyFunctions...)
+		})
+		s.effects("keysCreate", 10)
+		s.effects("keysDelete", 5)
+	})
+}
+
+// failsFirst is a store that takes the secret of no first operation.
+type failsFirst struct {
+	*safe
+	led *ledger.Ledger
+}
+
+func (f *failsFirst) Put(ctx context.Context, ref string, secret botix.Secret) error {
+	op, err := f.led.Operation(ctx, ref)
+	if err == nil && op.Supersedes == "" {
+		err = errSafe
+	}
+	if err != nil {
+		return err
+	}
+	return f.safe.Put(ctx, ref, secret)
+}
+
 // The double click: the same customer from 20 goroutines over two ledgers of one file
 // is one customer.
 func TestTheDoubleClick(t *testing.T) {
