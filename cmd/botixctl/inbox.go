@@ -30,7 +30,10 @@ var inboxCommands = []command{
 }
 
 // place is where an inbox is, as flags say it.
-type place struct{ file, namespace string }
+type place struct {
+	file, namespace string
+	anyFileSystem   bool
+}
 
 const (
 	ledgerVariable    = "BOTIX_LEDGER"
@@ -41,6 +44,7 @@ func declarePlace(flags *flag.FlagSet) *place {
 	p := new(place)
 	flags.StringVar(&p.file, "ledger", "", "`file` of the ledger (default $"+ledgerVariable+")")
 	flags.StringVar(&p.namespace, "namespace", "", "of the program whose inbox it is (default $"+namespaceVariable+")")
+	flags.BoolVar(&p.anyFileSystem, "any-file-system", false, "open the ledger also where its mount looks like a network's: only if the file is used from this machine alone")
 	return p
 }
 
@@ -58,7 +62,7 @@ func (t tool) at(ctx context.Context, p *place, do func(*ledger.Ledger, *ledger.
 			return misuse(fmt.Sprintf("%s is missing, and the environment has no %s", missing.flag, missing.variable))
 		}
 	}
-	led, err := sqlite.OpenExisting(ctx, p.file, ledger.Namespace(p.namespace))
+	led, err := sqlite.Config{AnyFileSystem: p.anyFileSystem}.OpenExisting(ctx, p.file, ledger.Namespace(p.namespace))
 	if err != nil {
 		return err
 	}

@@ -18,10 +18,16 @@ import (
 // is refused as it is. A program that still runs could not open it again, had a
 // newer tool brought its schema up to date.
 func OpenExisting(ctx context.Context, path string, opts ...ledger.Option) (*ledger.Ledger, error) {
-	if err := checkExisting(ctx, path, checkFileSystem); err != nil {
+	return Config{}.OpenExisting(ctx, path, opts...)
+}
+
+// OpenExisting is the function of that name, with this configuration: a ledger that a
+// program opens with AnyFileSystem needs it here too.
+func (c Config) OpenExisting(ctx context.Context, path string, opts ...ledger.Option) (*ledger.Ledger, error) {
+	if err := checkExisting(ctx, path, c.withDefaults().fileSystem); err != nil {
 		return nil, fmt.Errorf("opening %s: %w", path, err)
 	}
-	return Open(ctx, path, opts...)
+	return c.Open(ctx, path, opts...)
 }
 
 // checkExisting fails unless the file holds a ledger of this release's schema, where

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/botix-pro/sdk-go/ledger"
 	"github.com/botix-pro/sdk-go/ledger/internal/store"
 	"github.com/botix-pro/sdk-go/ledger/internal/storetest"
 )
@@ -234,8 +235,16 @@ func TestF056NetworkFileSystems(t *testing.T) {
 		if err := checkExisting(t.Context(), link, refuse); err == nil || !strings.Contains(err.Error(), name) || asked != dir {
 			t.Errorf("a tool, on %s: %v, asked of %s", name, err, asked)
 		}
+		if _, err := probe(name).OpenExisting(t.Context(), path, ledger.Namespace("shop-test")); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("OpenExisting on %s: %v", name, err)
+		}
 		if left, err := filepath.Glob(path + "-*"); err != nil || len(left) > 0 {
 			t.Errorf("a tool, on %s: it opened the file: %v, %v", name, left, err)
+		}
+		if led, err := anyway.OpenExisting(t.Context(), path, ledger.Namespace("shop-test")); err != nil {
+			t.Errorf("a tool that is told to, on %s: %v", name, err)
+		} else if err := led.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 	if err := checkFileSystem(t.TempDir()); err != nil {
