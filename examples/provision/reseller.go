@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/botix-pro/sdk-go/botix"
@@ -102,21 +103,49 @@ func worker(ctx context.Context, out io.Writer, p place) (err error) {
 	return nil
 }
 
-// folder is a store of secrets for an example: a file for each, readable by its owner
-// only. A program has a vault.
+// folder is a store of secrets: a file for each, readable by its owner only, which is
+// on the disk when Put returns. Where a program has a vault, it uses that.
 type folder string
 
+// Probe writes as Put does, and so fails where that would.
 func (f folder) Probe(context.Context) error {
-	_, err := os.Stat(string(f))
-	return err
+	part, err := f.part("a secret goes here")
+	if err != nil {
+		return err
+	}
+	return os.Remove(part)
 }
 
 func (f folder) Put(_ context.Context, ref string, secret botix.Secret) error {
-	part := filepath.Join(string(f), "."+ref)
-	if err := os.WriteFile(part, []byte(secret.Reveal()), 0o600); err != nil {
+	part, err := f.part(secret.Reveal())
+	if err != nil {
 		return err
 	}
-	return os.Rename(part, filepath.Join(string(f), ref))
+	if err := os.Rename(part, filepath.Join(string(f), ref)); err != nil {
+		return errors.Join(err, os.Remove(part))
+	}
+	if runtime.GOOS == "windows" { // it has no way to sync a folder
+		return nil
+	}
+	dir, err := os.Open(string(f))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close()) // or the file may have lost its name
+}
+
+// part writes a file that has no name yet. Each has its own: two processes may put the
+// same secret.
+func (f folder) part(text string) (string, error) {
+	file, err := os.CreateTemp(string(f), ".part-*") // mode 0600
+	if err != nil {
+		return "", err
+	}
+	_, err = file.WriteString(text)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		err = errors.Join(err, os.Remove(file.Name()))
+	}
+	return file.Name(), err
 }
 
 func (f folder) Has(_ context.Context, ref string) (bool, error) {
