@@ -8,8 +8,10 @@ import (
 // Info is what is known of a call besides its result. [WithInfo] fills it, for
 // failures too.
 type Info struct {
-	Operation   string // the operation's id in the OpenAPI file: "messagesSend"
-	OperationID string // names this one mutation; "" for reads
+	Operation string // the operation's id in the OpenAPI file: "messagesSend"
+	// OperationID names this one mutation, or the recorded one that a refusal of the
+	// ledger's is about; "" for reads.
+	OperationID string
 	Key         string // the Idempotency-Key sent; "" for reads
 
 	Status    int // of the last answer; 0 when none came

@@ -17,7 +17,9 @@ func look[T any](in *input, env *answer.Envelope[T, listMeta], c *friend.Call) {
 	c.Proves = true
 	c.Look = func(ctx context.Context, s call.Search) (call.Sighting, error) {
 		found, err := in.lookUp(ctx, s)
-		s.Saw(found.read...)
+		if err == nil || found.sighting == call.Absent { // a look that broke off is none for the next call
+			s.Saw(found.read...)
+		}
 		if err != nil {
 			return call.Ambiguous, err
 		}

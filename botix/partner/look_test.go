@@ -181,6 +181,30 @@ func TestALookOfAnEarlierCallCounts(t *testing.T) {
 	})
 }
 
+// A look that broke off in the middle is none: the next call takes two of its own.
+func TestALookThatBrokeOffDoesNotCount(t *testing.T) {
+	eachLook(t, botixtest.PartnerConfig{}, nil, func(l *looks) {
+		if l.operation != "spendLimitUpdate" && l.operation != "groupsUpdate" {
+			return // one request is the whole look
+		}
+		l.srv.Script(botixtest.On(l.operation).Nth(1).Do(botixtest.Status(500)), botixtest.On("auditEventsList").Do(botixtest.Status(503)))
+		l.with(nil, func(_ *ledger.Ledger, call func() (botix.Info, error)) {
+			if _, err := call(); retry.OutcomeOf(err) != retry.Unknown {
+				l.Fatalf("the call = %v, want unknown", err)
+			}
+			l.srv.ClearScript()
+			time.Sleep(3 * time.Minute)
+			began := time.Now()
+			l.called(call, false)
+			if took := time.Since(began); took < time.Minute {
+				l.Errorf("it was sent again after one look, in %v", took)
+			}
+		})
+		l.sent(l.operation, 2)
+		l.effects(l.operation, 1)
+	})
+}
+
 // What an object says of itself does not lag: it is believed as soon as the server has
 // answered.
 func TestAChangeIsSentAgainAtOnceWhereItsObjectTells(t *testing.T) {
